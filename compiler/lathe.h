@@ -27,6 +27,9 @@ Desc *front(const Options *o);                              /* traces every entr
 Desc *front_recipe(const Options *o);                       /* reads config, train and data alone */
 void front_stubs(const char *dir);
 
+/* build/hosts.c: the words that start a program on machines "a:4,b:4" */
+void start_on_hosts(Texts *words, const char *hosts, const char *program);
+
 /* build/build.c: returns the path of the trainer */
 const char *build(const Module *m, const char *dir);
 const char *make_library(const Module *m, const char *dir); /* build/library.c: of libNAME.a, or of NAME.c */

@@ -4,6 +4,7 @@
 #include "desc/target.h"
 #include "passes/passes.h"
 #include "runtime/base/help.h"
+#include "runtime/interface/dealt.h"
 #include "timing/timing.h"
 
 #include <errno.h>
@@ -38,8 +39,8 @@ static void take_ranks(const char *option, const char *value, int64_t *ranks)
     }
     if (!(line_of.command->manner & RANKS_OF_PLAN)) usage_error("%s is for plan and train", option);
     *ranks = strtoll(value, &end, 10);
-    if (*end || *ranks < 1 || *ranks > LATHE_MOST_GPUS)
-        usage_error("%s %s: expected 1 to %d", option, value, LATHE_MOST_GPUS);
+    const int most = ranks == &line_of.options.ranks ? LATHE_MOST_RANKS : LATHE_MOST_GPUS;
+    if (*end || *ranks < 1 || *ranks > most) usage_error("%s %s: expected 1 to %d", option, value, most);
 }
 
 static void give_gpus(const char *value) { take_ranks("--gpus", value, &line_of.options.gpus); }

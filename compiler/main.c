@@ -241,12 +241,14 @@ static int do_run(void)
             "%s: a program built with --parameters %s trains nothing; --lora … --frozen %s trains adapters beside such "
             "weights",
             line_of.command->name, line_of.options.parameters, line_of.options.parameters);
+    if (line_of.options.hosts && !(line_of.command->manner & RANKS_OF_TRAINER)) usage_error("--hosts is for train");
     check_data_is_there(&line_of.rest);
     const Module *m = compiled();
-    const char *program = trainer(m);
+    const char *program = trainer(m), *hosts = line_of.options.hosts;
     say_to(stderr, "trainer: %s\n", program);
     Texts words = {0};
-    push(&words, program);
+    if (hosts) start_on_hosts(&words, hosts, program);
+    else push(&words, program);
     push(&words, line_of.command->name);
     if (line_of.options.json) push(&words, "--json");
     for (int i = 0; i < m->desc->for_run.n; i++) {
@@ -257,8 +259,8 @@ static int do_run(void)
     hand_over_graph(folder_for(m->desc), &words);
     push(&words, NULL);
     fflush(stdout);
-    execv(program, (char *const *)words.at);
-    err((Where){0}, "cannot run %s: %s", program, strerror(errno));
+    execv(words.at[0], (char *const *)words.at);
+    err((Where){0}, "cannot run %s: %s", words.at[0], strerror(errno));
 }
 
 /* Of a stage the last. */

@@ -45,7 +45,7 @@ static bool some_blocks(const char *text)
 
 bool makes_library(const Options *o) { return o->library || o->amalgamation || o->python; }
 
-bool shares_steps(const Options *o) { return !makes_library(o); }
+bool made_for_ranks(const Options *o) { return !makes_library(o); }
 
 bool only_answers(const Options *o) { return some_blocks(o->parameters); }
 

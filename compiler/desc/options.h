@@ -35,7 +35,7 @@ typedef struct Block_types {    /* --frozen q4_0,*embed*=q8_0: of frozen matrice
 Block_types block_types(const Options *o);    /* of --frozen, or of --parameters */
 bool has_blocks(const Options *o);            /* some matrices are stored in blocks */
 bool makes_library(const Options *o);         /* --library, --amalgamation or --python */
-bool shares_steps(const Options *o);          /* a trainer's: several ranks may take a step together */
+bool made_for_ranks(const Options *o);          /* a trainer's: several ranks may take a step together */
 bool only_answers(const Options *o);          /* --parameters q8_0 and the like: nothing is trained */
 DType cache_type(const Options *o);           /* of what decode remembers of each position */
 const char *block_option(const Options *o);   /* "--frozen q8_0" */

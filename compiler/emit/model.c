@@ -411,7 +411,7 @@ static void say_model_table(Page *page, Text *t, const Categories *categories)
         say(t, "    .hf = %s, .knob = %s, .plan = planned,\n", d->hf ? "hf" : "NULL", d->knobs.n ? "knobs" : "NULL");
     say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);
     say_device(page, t, categories);
-    if (d->one_rank && shares_steps(d->options)) say_wrapped(t, format("    .one_rank = %s,", quoted(d->one_rank)));
+    if (d->one_rank && made_for_ranks(d->options)) say_wrapped(t, format("    .one_rank = %s,", quoted(d->one_rank)));
     say(t, "};\n\n");
 }
 

@@ -71,6 +71,12 @@ static void say_device(Text *t, const Plan *p)
     if (p->ranks > 1) say_category(t, "shared", p->shared);
 }
 
+static void say_ranks(Text *t, const Plan *p)
+{
+    say_category(t, "ranks", p->between);
+    say(t, "rank 0, while it saves: %s bytes more, the optimizer of all\n", grouped(p->shared));
+}
+
 /* What decode remembers of each position, unless in fp32. */
 static void say_cache(Page *page, Text *t)
 {
@@ -113,6 +119,7 @@ void print_plan(Page *page, Text *t)
     if (!device) say_category(t, p->data ? "data, at most" : "data", p->data); /* a small data set takes less */
     say_category(t, "generation", p->generation);
     if (device) say_device(t, p);
+    else if (p->ranks > 1) say_ranks(t, p);
     say_cache(page, t);
     if (p->slots)
         say(t, "%lld texts at once (serve, generate): %s bytes of states, not counted above\n",
@@ -155,8 +162,11 @@ void say_plan_json(Page *page, Text *t)
             (long long)p->generation, (long long)p->step, (long long)p->workspace, p->ranks, (long long)p->image,
             (long long)p->pinned, (long long)p->data, (long long)p->shared);
     else
-        say(t, "\"blas\": %lld, \"data\": %lld, \"generation\": %lld},\n \"ranks\": %d", (long long)p->blas,
-            (long long)p->data, (long long)p->generation, p->ranks);
+        say(t,
+            "\"blas\": %lld, \"data\": %lld, \"generation\": %lld, \"ranks\": %lld},\n \"ranks\": %d, "
+            "\"saving_bytes\": %lld",
+            (long long)p->blas, (long long)p->data, (long long)p->generation, (long long)p->between, p->ranks,
+            (long long)(p->ranks > 1 ? p->shared : 0));
 }
 
 /* ------------------------------------------------------------------ the same as a table of the program */

@@ -33,7 +33,7 @@ static Node *piece_of(Node *row, int64_t from, Shape s)
 /* The total of n over the ranks; the total of a 1 beside it is their number. */
 static Node *over_all_ranks(Cut *c, Node *n)
 {
-    if (!shares_steps(c->trace->desc->options)) return n;
+    if (!made_for_ranks(c->trace->desc->options)) return n;
     int64_t many = elements(n->shape);
     Node *own = reshape(is_real(n->dtype) ? n : cast_op(n, F32), (Shape){.rank = 1, .dim = {many}});
     Node *row = over_ranks(concat(2, (Node *[]){own, filled(1, own->dtype, (Shape){.rank = 1, .dim = {1}})}, 0));
@@ -53,7 +53,7 @@ static Node *number_of_ranks(Cut *c)
 static Node *scaled_loss(Cut *c, Node *n, int power)
 {
     if (power && c->parts) n = map2(OP_mul, n, filled(pow_f64((double)c->parts->trip, power), n->dtype, n->shape));
-    if (!shares_steps(c->trace->desc->options)) return n;
+    if (!made_for_ranks(c->trace->desc->options)) return n;
     for (int k = abs(power); k > 0; k--)
         n = map2(power > 0 ? OP_mul : OP_div, n, broadcast(number_of_ranks(c), n->shape));
     return n;

@@ -242,6 +242,7 @@ static const char *state_name(const Trace *trace, const char *own)
 {
     const char *path = path_of(trace, own);
     if (!trace->decode || own_positions(trace)) path = format("%s.%s", trace->graph->name, path);
+    if (trace->widened) return copy_string(path); /* beside the trace it is compared with, whose states have these names */
     return copy_string(new_state_name(trace->desc, path));
 }
 

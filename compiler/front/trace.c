@@ -137,7 +137,7 @@ static Graph *trace_training(lua_State *L, int model, int c)
 {
     Trace *trace = trace_of(L);
     Graph *train = trace_entry(L, model, c, ENTRY_train), *wide = NULL;
-    if (!train->micro && !shares_steps(trace->desc->options)) return train;
+    if (!train->micro && !made_for_ranks(trace->desc->options)) return train;
     if (can_trace(trace_wider, L, model, c, ENTRY_train)) wide = trace_wider(L, model, c, ENTRY_train);
     keep_objective(trace, train, wide, 2 * (trace->desc->batch / pieces_of_micro_batch(trace->desc, train)));
     return train;

@@ -187,7 +187,7 @@ static const char *fault_of_done(const Run *r, const Done *d, const Around *arou
 void check_done(const Run *r, const Desc *desc)
 {
     const Program *p = r->program;
-    if (p->done.n && !(shares_steps(desc->options) && r->ordered))
+    if (p->done.n && !(made_for_ranks(desc->options) && r->ordered))
         unsound(r, "kernels of a library, or in no order, do not say which gradients are done");
     for (int i = 0; i < p->done.n; i++) {
         const Done *d = &p->done.at[i];

@@ -204,7 +204,8 @@ typedef struct Plan {           /* bytes by category; total = persistent + the l
     int64_t slots;              /* states of slots, which no run of training takes */
     int64_t step, workspace;    /* on a device: for the optimizer's step, for its libraries */
     int ranks;                  /* processes that take a step together, each on a device if there is one; the figures here are for each, except: */
-    int64_t shared;             /* host memory that the processes of several devices share, for checkpoints */
+    int64_t between;            /* several on processors: what is on its way between them */
+    int64_t shared;             /* for checkpoints, in all: host memory of several devices; memory of rank 0 on processors */
     int64_t image, pinned;      /* host memory on a device target, like data: touched pages of the block; buffers of copies */
     int64_t total, lower_bound;
     Flat flat;                  /* the array of parameters; gradients and moments have its trained elements alone */

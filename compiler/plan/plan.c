@@ -141,7 +141,7 @@ static int64_t home_bytes(const Program *p, Home home)
     return sum;
 }
 
-static int64_t bytes_of_state(const Desc *d, const Tensor_spec *s)
+int64_t bytes_of_state(const Desc *d, const Tensor_spec *s)
 {
     DType type = s->dtype == F32 && precision_of(d->options).real == F64 ? F64 : s->dtype;
     return round_up(bytes_of_elements(type, elements(s->shape)), ALIGN);
@@ -280,7 +280,7 @@ static bool multiplies(Kernel *const *kernels, int n)
     return false;
 }
 
-static int64_t runs_in_step(const Desc *d)
+int64_t runs_in_step(const Desc *d)
 {
     int64_t n = 0;
     for (int i = 0; i < d->params.n; i++) {
@@ -340,34 +340,6 @@ static void plan_device(Plan *plan, const Module *m)
     plan->inputs += ahead;
     plan->total += ahead;
     plan->lower_bound += ahead;
-}
-
-/* Bytes of the state of the entry train. A checkpoint has that of every GPU. */
-static int64_t carried_bytes(const Desc *d)
-{
-    int64_t sum = 0;
-    for (int i = 0; i < d->states.n; i++)
-        if (d->states.at[i].role == LATHE_CARRIED) sum += bytes_of_state(d, &d->states.at[i]);
-    return sum;
-}
-
-/* Each keeps its parts of the moments (runtime/interface/shard.h); whole they are on the host alone. */
-void plan_for_ranks(Module *m, int ranks)
-{
-    Plan *plan = &m->plan;
-    int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = plan->optimizer + plan->step;
-    const int64_t directed = plan->flat.trained - plan->flat.moments;
-    plan->ranks = ranks;
-    plan->shared = plan->optimizer + ranks * carried_bytes(m->desc);
-    plan->optimizer = real * lathe_sharded_elements(&m->desc->recipe, plan->flat.moments, directed, ranks);
-    if (plan->mean)
-        plan->mean =
-            plan->optimizer - real * lathe_moments(&m->desc->recipe) * lathe_shard_elements(plan->flat.moments, ranks);
-    if (m->desc->options->target->device)
-        plan->step = lathe_step_bytes(plan->flat.trained, directed, runs_in_step(m->desc), ranks);
-    plan->total += plan->optimizer + plan->step - before;
-    plan->lower_bound += plan->optimizer + plan->step - before;
-    plan->image += plan->optimizer + plan->step - before;
 }
 
 /* Before any bytes are added up: all that the plan may hold, were nothing shared, is far from the end of 64 bits. */

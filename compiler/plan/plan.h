@@ -19,7 +19,11 @@ Buffer *work_buffer(Program *p, const char *wish, DType t, Shape s, Loop *level,
 /* ---- plan/pack.c */
 Kernel *pack_right(Program *p, Kernel *product, Loop *level);   /* the PACK kernel whose result the product now reads */
 
-/* plan.c */
+/* plan/plan.c: bytes; runs of elements of which an optimizer's step on a device has a table */
+int64_t bytes_of_state(const Desc *d, const Tensor_spec *s);
+int64_t runs_in_step(const Desc *d);
+
+/* ---- plan/ranks.c */
 void plan_for_ranks(Module *m, int ranks);                  /* the plan of each of several that train together */
 
 #endif

@@ -96,7 +96,7 @@ static void find_place(Done *d, Piece *p, Kernel *const *kernels, int n)
 
 void pass_done(Program *p, const Desc *d)
 {
-    if (without(d, PASS_done) || !shares_steps(d->options) || !entry_of(p->graph)->step) return;
+    if (without(d, PASS_done) || !made_for_ranks(d->options) || !entry_of(p->graph)->step) return;
     for (int i = 0; i < d->params.n; i++) {
         const Param *q = d->params.at[i];
         Piece piece = {.param = q, .first = q->offset, .end = end_of_piece(q)};

@@ -39,7 +39,7 @@ static struct {
     char *block;
     int64_t bytes;
     bool multiplies;
-    int rank, gpus;
+    int rank, gpus, place;
     int64_t begun, ended;
     int checked, wrong;                 /* products */
     char remark[1024];
@@ -188,12 +188,12 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
     const char *refusal = NULL;
     Gpu_needs needs = {};
     if (n->gpus > 1 && ranks_load()) return ranks_load();
-    needs.command = n->command, needs.number = n->rank, needs.gpus = n->gpus, needs.host = n->block;
+    needs.command = n->command, needs.number = n->place, needs.gpus = n->places, needs.host = n->block;
     needs.bytes = n->bytes;
     needs.workspace = workspace, needs.ahead = n->ahead, needs.staged = n->inputs, needs.most = n->most;
     needs.capability = CAPABILITY;
     trainer.model = n->model;
-    trainer.rank = n->rank, trainer.gpus = n->gpus;
+    trainer.rank = n->rank, trainer.gpus = n->gpus, trainer.place = n->place;
     trainer.block = (char *)n->block, trainer.bytes = n->bytes, trainer.multiplies = workspace > 0;
     trainer.remark[0] = 0;
     if (n->model->entries > MOST_ENTRIES) return "this model has more entries than the trainer knows";
@@ -462,7 +462,7 @@ static const char *about(void)
     cudaDeviceProp device = {};
     int driver = 0;
     (void)cudaDriverGetVersion(&driver);
-    (void)cudaGetDeviceProperties(&device, trainer.rank);
+    (void)cudaGetDeviceProperties(&device, trainer.place);
     snprintf(text, sizeof text, "%.250s, driver %d, cuBLASLt %zu, cuDNN %zu", device.name, driver, cuda_gemm_version(),
              cudnn_version());
     return text;

@@ -29,7 +29,7 @@ typedef struct Carrier {
 
 /* promise.c: ranks that whoever started this process has promised it: mpirun or srun.  false: nobody has. */
 typedef struct Promise {
-    int rank, ranks;
+    int rank, ranks, place, places; /* place: among those of this machine */
     const char *kind;     /* "Open MPI", "MPICH", "PMIx" */
     const char *launcher; /* "mpirun", "srun" */
     const char *variable; /* of the environment: it has the rank */

@@ -95,10 +95,9 @@ static void *load_mpi(const Promise *p)
     if (named && *named) {
         void *library = dlopen(named, RTLD_NOW | RTLD_GLOBAL);
         if (!library)
-            refuse_mpi(
-                "LATHE_MPI names %s, which cannot be loaded: %s; %d ranks of %s are waiting: give the path of its %s, "
-                "or unset LATHE_MPI",
-                named, dlerror(), p->ranks, p->kind, f.library);
+            refuse_mpi("LATHE_MPI names %s, which cannot be loaded: %s; %d ranks of %s wait: give the path of its %s, "
+                       "or unset LATHE_MPI",
+                       named, dlerror(), p->ranks, p->kind, f.library);
         return library;
     }
     void *library = dlopen(f.library, RTLD_NOW | RTLD_GLOBAL);
@@ -149,16 +148,23 @@ static bool find_functions(void *l)
 
 /* ------------------------------------------------------------------ messages */
 
+/* MPICH tells its whole stack, a line for each call; the last one has the cause. */
+static const char *last_line(char *text)
+{
+    size_t n = strlen(text);
+    while (n && text[n - 1] == '\n') text[--n] = 0;
+    const char *start = strrchr(text, '\n');
+    return start ? start + 1 : text;
+}
+
 /* Notes a call that failed. */
 static bool went_well(int code, int peer, const char *what)
 {
     if (code == ALL_IS_WELL) return true;
     char text[WORDS_OF_ERROR] = "";
     int length = 0;
-    if (mpi.error_string(code, text, &length) != ALL_IS_WELL) *text = 0;
-    for (char *c = text; *c; c++)
-        if (*c == '\n') *c = ' ';
-    snprintf(mpi.words, sizeof mpi.words, "MPI, %s: %.240s (%d)", what, *text ? text : "an error without words", code);
+    if (mpi.error_string(code, text, &length) != ALL_IS_WELL || !*text) strcpy(text, "an error without words");
+    snprintf(mpi.words, sizeof mpi.words, "MPI, %s: %.240s", what, last_line(text));
     mpi.failed = true;
     mpi.failed_with = peer;
     return false;
@@ -270,12 +276,16 @@ static void note_actions(void)
         if (sigaction(i, NULL, &actions[i]) != 0) actions[i].sa_handler = SIG_DFL;
 }
 
-/* Both MPIs bring handlers of their own, which print a trace of the stack. */
+/* Both MPIs bring handlers of their own, which print a trace of the stack.  That of MPICH for SIGUSR1 stays unless we
+ * have one: mpirun -disable-auto-cleanup sends this signal when a rank has died, and without a handler it ends the
+ * others. */
 static void restore_actions(void)
 {
     struct sigaction now;
     for (int i = 1; i < NSIG; i++)
-        if (sigaction(i, NULL, &now) == 0 && now.sa_handler != actions[i].sa_handler) sigaction(i, &actions[i], NULL);
+        if (sigaction(i, NULL, &now) == 0 && now.sa_handler != actions[i].sa_handler &&
+            (i != SIGUSR1 || actions[i].sa_handler != SIG_DFL))
+            sigaction(i, &actions[i], NULL);
 }
 
 /* In good order: all ranks come here. */
@@ -288,8 +298,8 @@ static void close_mpi(void)
     mpi.pieces = NULL;
 }
 
-/* The launchers, and the words of a rank before it leaves, tell the others; MPI_Abort would end them in the midst of
- * saving.  No function at exit of MPI's is called: it might wait. */
+/* The launcher ends the others, or the words that this rank sent before have told them (README.md); MPI_Abort would
+ * only be quicker.  No function that MPI wants to run at exit is called: it might wait. */
 static void leave_mpi(int code) { _exit(code); }
 
 /* "Open MPI v4.1.4", "MPICH Version: 4.0.2" */

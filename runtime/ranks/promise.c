@@ -19,11 +19,12 @@ static bool count_in(const char *variable, int *n)
 /* mpirun of Open MPI comes first: inside a job of Slurm, the job's variables are there too.  PMI: Hydra (mpirun of
  * MPICH, Intel MPI, MVAPICH) and srun --mpi=pmi2.  PMIx: srun --mpi=pmix. */
 static const struct {
-    const char *kind, *launcher, *rank, *ranks;
-} promises[] = {{"Open MPI", "mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-                {"MPICH", "mpirun", "PMI_RANK", "PMI_SIZE"},
-                {"PMIx", "srun", "PMIX_RANK", "SLURM_STEP_NUM_TASKS"},
-                {"PMIx", "srun", "PMIX_RANK", "SLURM_NTASKS"}};
+    const char *kind, *launcher, *rank, *ranks, *place, *places;
+} promises[] = {{"Open MPI", "mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+                 "OMPI_COMM_WORLD_LOCAL_SIZE"},
+                {"MPICH", "mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+                {"PMIx", "srun", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"},
+                {"PMIx", "srun", "PMIX_RANK", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE"}};
 enum { PROMISES = sizeof promises / sizeof *promises };
 
 bool ranks_promised(Promise *p)
@@ -32,6 +33,8 @@ bool ranks_promised(Promise *p)
         Promise found = {.kind = promises[i].kind, .launcher = promises[i].launcher, .variable = promises[i].rank};
         if (!count_in(promises[i].rank, &found.rank) || !count_in(promises[i].ranks, &found.ranks)) continue;
         if (found.rank >= found.ranks) continue;
+        if (!count_in(promises[i].place, &found.place)) found.place = found.rank;
+        if (!count_in(promises[i].places, &found.places)) found.places = found.place + 1;
         *p = found;
         return true;
     }

@@ -15,6 +15,7 @@ enum { LATHE_RANKS_ID = 128, LATHE_ID_WORDS = 200 };
 typedef struct Device_needs {
     const char *command;                /* for messages: "train" */
     int rank, gpus;                     /* number of this device; number of devices */
+    int place, places;                  /* likewise of those in this machine */
     const Lathe_model *model;
     void *block;                        /* the host's */
     int64_t bytes, inputs;              /* of the block; of the largest entry's inputs */

@@ -115,6 +115,7 @@ typedef void See_token(void *with, int32_t id);
  * program (2). */
 Text_writer *open_text_writer(Writing asked, const Memory *m, const Tokenizer *k, const char *place);
 bool reads_sources(const Text_writer *w);
+int64_t sources_at_once(const Text_writer *w); /* texts for so many are written together */
 bool writes_by_rows(const Text_writer *w);   /* one row and no beams: See_token is called */
 int writer_extras(const Text_writer *w);
 const char *extra_name(const Text_writer *w, int k);

@@ -152,6 +152,7 @@ Text_writer *open_text_writer(Writing asked, const Memory *m, const Tokenizer *k
 }
 
 bool reads_sources(const Text_writer *w) { return w->d.encode != NULL; }
+int64_t sources_at_once(const Text_writer *w) { return w->d.rows; }
 bool writes_by_rows(const Text_writer *w) { return w->d.rows == 1 && !w->beam; }
 int writer_extras(const Text_writer *w) { return w->d.extras; }
 const char *extra_name(const Text_writer *w, int k) { return w->d.extra[k]->name; }

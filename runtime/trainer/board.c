@@ -81,32 +81,37 @@ void join_board(Board *b, const Trainer *t, Optimizer *o, const Memory *m)
         for (int k = 1; k < gpus_of(t); k++) sem_post(&b->ready[k]);
     }
     o->loss_scale = b->loss_scale;
+    join_gpus(t, b->id, m);
+}
+
+void join_gpus(const Trainer *t, const char *id, const Memory *m)
+{
     Lathe_shards shards = shards_of_run(t);
-    join_devices(b->id, &shards);
+    join_devices(id, &shards);
     device_up(m->params, is_follower(t) ? 0 : weight_bytes(t->model));
     share_there(m->params, weight_bytes(t->model));
 }
 
-/* Copies between a whole moment, or the mean of weights, and the rank's part of it in the block. */
-static void copy_parts(const Trainer *t, char *whole, char *own, bool directed, bool back)
+/* Copies between a whole moment, or the mean of weights, and a rank's part of it. */
+static void copy_parts(const Trainer *t, int rank, char *whole, char *own, bool directed, bool back)
 {
     const Lathe_model *m = t->model;
     int64_t size = dtype_size(m->real);
     Lathe_shards s = shards_of_run(t);
     for (int k = 0; k < s.buckets; k++) {
-        Lathe_part p = lathe_shard(&s, k, t->rank);
+        Lathe_part p = lathe_shard(&s, k, rank);
         if (lathe_is_directed(&s, k) && !directed) break;
         char *a = whole + p.first * size, *b = own + p.moments * size;
         if (p.count) memcpy(back ? a : b, back ? b : a, (size_t)(p.count * size));
     }
 }
 
-void copy_board_moments(const Trainer *t, const Optimizer *o, const Memory *m, bool back)
+void copy_gpu_moments(const Trainer *t, int rank, const Optimizer *o, void *moments, bool back)
 {
     int64_t each = shard_bytes(t);
-    char *own = (char *)m->moments + sharded_bytes(t, &t->recipe) - o->moments * each;
-    if (o->average) copy_parts(t, o->average, m->moments, true, back);
-    for (int k = 0; k < o->moments; k++) copy_parts(t, o->moment[k], own + k * each, false, back);
+    char *own = (char *)moments + sharded_bytes(t, &t->recipe) - o->moments * each;
+    if (o->average) copy_parts(t, rank, o->average, moments, true, back);
+    for (int k = 0; k < o->moments; k++) copy_parts(t, rank, o->moment[k], own + k * each, false, back);
 }
 
 /* ------------------------------------------------------------------ orders */

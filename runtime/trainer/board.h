@@ -14,11 +14,14 @@ char *board_moments(const Board *b); /* whole */
 char *board_carried(const Board *b); /* [ranks], one after the other */
 void wait_on_board(Board *b, int rank);                                        /* until rank 0 has joined */
 void join_board(Board *b, const Trainer *t, Optimizer *o, const Memory *m); /* ranks.h: join_ranks */
-void copy_board_moments(const Trainer *t, const Optimizer *o, const Memory *m, bool back); /* to the GPU's part; back */
 void post_order(Board *b, const Trainer *t, int what);
 int take_order(Board *b, int rank, void before_waiting(void));
 void post_gathered(Board *b);
 void wait_for_gathered(Board *b, const Trainer *t);
 void end_board(Board *b);
+
+/* GPUs of one machine or of many: the end of joining; copies whole moments of *o to a rank's part of the block, or back. */
+void join_gpus(const Trainer *t, const char *id, const Memory *m);
+void copy_gpu_moments(const Trainer *t, int rank, const Optimizer *o, void *moments, bool back);
 
 #endif

@@ -13,12 +13,14 @@
 #include "step/statistics.h"
 #include "text/generate.h"
 #include "text/rouge.h"
+#include "trainer/batches.h"
 #include "trainer/checkpoint.h"
 #include "trainer/data.h"
 #include "trainer/eval.h"
 #include "trainer/knobs.h"
 #include "trainer/memory.h"
 #include "trainer/metrics.h"
+#include "trainer/ranks.h"
 #include "trainer/reference.h"
 #include "trainer/state.h"
 #include "trainer/trainer.h"
@@ -83,10 +85,10 @@ static void name_scores(Scores *s, const Lathe_model *m)
     }
 }
 
-/* Adds a batch that counts as `rows` rows.  If rows depend on each other, it must be a whole batch or the only one. */
-static void add_call(Tally *t, double rows, bool whole)
+/* Adds the batch that has run, which counts as `rows` rows.  If rows depend on each other, it must be a whole batch or
+ * the only one. */
+static void add_outputs(Tally *t, double rows, bool whole)
 {
-    run_entry(t->eval, &t->call);
     for (int i = 0; i < t->s->rouge; i++) {
         const Lathe_tensor *o = output_named(t->eval, t->s->name[i]);
         if (!o || (o->meets && !whole && t->items[i] > 0)) continue;
@@ -145,12 +147,6 @@ static void fill_batch(const Part *p, const Tally *t, char *in, int64_t first, i
     set_scalars(t->eval, in, 0, first / rows, 0); /* random draws differ by batch, not by evaluation */
 }
 
-static void add_batch(const Part *p, Tally *t, char *in, int64_t first, int64_t real, double counts)
-{
-    fill_batch(p, t, in, first, real, false);
-    add_call(t, counts, real == t->eval->rows);
-}
-
 /* Whether rows of texts without one add nothing, because all scores are made of totals, such as the number of words
  * that have labels, and theirs are 0. */
 static bool can_be_empty(const Part *p, Tally *t, char *in, int64_t first)
@@ -169,21 +165,67 @@ static bool can_be_empty(const Part *p, Tally *t, char *in, int64_t first)
     return none;
 }
 
-/* The last batch may have fewer rows.  If empty ones add nothing, these fill it; this is exact where rows have random
- * draws of their own.  Otherwise an entry gives means and sums over its batch, so a batch of `real` items and
- * copies of one of them is run, and a batch of copies alone is subtracted:
- *     Σ real = rows · mean(items, copies) - (rows - real) · mean(copies) */
-static void add_remainder(const Part *p, Tally *t, char *in, int64_t first, int64_t real)
+/* Whole batches, and those for the `left` items behind them.  If empty rows add nothing, these fill a batch; this is
+ * exact where rows have random draws of their own.  Otherwise an entry gives means and sums over its batch, so a batch
+ * of the items and copies of one of them is run, and a batch of copies alone is subtracted: Σ left = rows · mean(items,
+ * copies) - (rows - left) · mean(copies) */
+typedef struct Course {
+    const Part *p;
+    Tally *t;
+    char *in;
+    int64_t whole, left;
+    bool empty;
+} Course;
+
+static void evaluate_batch(void *with, int64_t k)
 {
-    double rows = (double)t->eval->rows;
-    if (real == 0) return;
-    if (can_be_empty(p, t, in, first)) {
-        fill_batch(p, t, in, first, real, true);
-        add_call(t, rows, false);
-        return;
+    const Course *c = with;
+    const int64_t rows = c->t->eval->rows, first = (k < c->whole ? k : c->whole) * rows;
+    const int64_t real = k < c->whole ? rows : k == c->whole ? c->left : 1;
+    fill_batch(c->p, c->t, c->in, first, real, c->empty && k == c->whole);
+    run_entry(c->t->eval, &c->t->call);
+}
+
+static void add_batch(void *with, int64_t k)
+{
+    const Course *c = with;
+    const double rows = (double)c->t->eval->rows, left = (double)c->left;
+    if (k < c->whole) add_outputs(c->t, rows, true);
+    else if (k > c->whole) add_outputs(c->t, left - rows, false);
+    else add_outputs(c->t, c->left == 1 && !c->empty ? 1 : rows, false);
+}
+
+static int results_of(const Tally *t, Result *to)
+{
+    int n = 0;
+    for (int i = 0; i < t->eval->outputs; i++) {
+        const Lathe_tensor *o = &t->eval->output[i];
+        bool wanted = is_total(t->score, o->name);
+        for (int k = 0; k < t->s->rouge; k++) wanted |= strcmp(t->s->name[k], o->name) == 0;
+        if (wanted) to[n++] = (Result){(char *)t->call.out + o->offset, tensor_size(o) * dtype_size(o->dtype)};
     }
-    add_batch(p, t, in, first, real, real == 1 ? 1 : rows);
-    if (real > 1) add_batch(p, t, in, first, 1, (double)real - rows);
+    return n;
+}
+
+/* False: interrupted. */
+static bool add_batches(const Part *p, Tally *t, char *in, const Trainer *trainer, int64_t most)
+{
+    const int64_t rows = t->eval->rows;
+    Course c = {p, t, in, p->n / rows, p->n % rows, false};
+    Result *result = must_alloc(sizeof *result * (size_t)(t->eval->outputs + 1));
+    c.empty = c.left && can_be_empty(p, t, in, c.whole * rows);
+    const Batches all = {.share = SHARE_SCORES,
+                         .number = most,
+                         .n = c.whole + (c.left > 0) + (c.left > 1 && !c.empty),
+                         .items = p->d->val_items,
+                         .result = result,
+                         .results = results_of(t, result),
+                         .run = evaluate_batch,
+                         .take = add_batch,
+                         .with = &c};
+    const bool complete = run_batches(&all, trainer);
+    free(result);
+    return complete;
 }
 
 /* Where rows carry states, each row has a stretch of `length` consecutive windows; the stretches start at even
@@ -196,7 +238,8 @@ static void add_stretches(const Part *p, Tally *t, char *in, int64_t length)
         fill_items(p->d, t->eval, in, item);
         set_begins(t->eval, in, k == 0);
         set_scalars(t->eval, in, 0, k, 0);
-        add_call(t, (double)rows, true);
+        run_entry(t->eval, &t->call);
+        add_outputs(t, (double)rows, true);
     }
     free(item);
 }
@@ -229,22 +272,18 @@ Scores evaluate(Data *all_data, const Memory *m, const Trainer *t, int64_t most)
     const Data *d = evaluated(all_data);
     const Lathe_entry *e = need_entry(t->model, ENTRY_eval), *score = find_entry(t->model, ENTRY_score);
     const Part p = {d, most && most < d->val_items ? most : d->val_items};
-    int64_t rows = e->rows, k = 0;
+    int64_t rows = e->rows;
     Scores s = no_scores(t);
     Tally tally = {.eval = e, .score = score, .call = call_of(m, e), .s = &s};
     tally.total = must_alloc(sizeof *tally.total * (size_t)(elements_of_totals(score) + 1));
     memset(tally.total, 0, sizeof *tally.total * (size_t)(elements_of_totals(score) + 1));
     s.items = p.n;
     if (entry_carries(e) && p.n >= rows) {
-        k = s.items = p.n / rows * rows;
-        add_stretches(&p, &tally, m->call, p.n / rows);
-    }
-    for (; k + rows <= s.items && !interrupted; k += rows) add_batch(&p, &tally, m->call, k, rows, (double)rows);
-    if (!interrupted) {
-        add_remainder(&p, &tally, m->call, k, s.items - k);
-        make_scores(&tally, m, d);
-        s.complete = true;
-    }
+        s.items = p.n / rows * rows;
+        if (!is_follower(t)) add_stretches(&p, &tally, m->call, p.n / rows);
+        s.complete = !interrupted;
+    } else s.complete = add_batches(&p, &tally, m->call, t, most);
+    if (s.complete && !is_follower(t)) make_scores(&tally, m, d);
     free(tally.total);
     return s;
 }
@@ -334,7 +373,7 @@ static void eval_texts(Trainer *t, const Memory *m, const Data *d, json_t *json)
 {
     Rouge r[ROUGES];
     Text_writer *w = open_text_writer(writing_of(t), m, d->tokenizer, "source");
-    Text_eval *e = open_text_eval(reading_of(t, false), w, d->tokenizer, t->items, t->stem);
+    Text_eval *e = open_text_eval(t, reading_of(t, false), w, d->tokenizer, t->items, t->stem);
     evaluate_texts(e, 0, r);
     if (json) put_json(json, "rouge", rouge_json(e, r));
     else show(stdout, "%s\n", rouge_text(e, r));
@@ -349,7 +388,7 @@ static Predictions predictions_of(const Trainer *t, const Data *all, int64_t mos
     return (Predictions){.entry = find_entry(t->model, ENTRY_predict),
                          .data = d,
                          .rows = most && most < d->val_items ? most : d->val_items,
-                         .in_training = strcmp(t->command, "train") == 0};
+                         .training = strcmp(t->command, "train") == 0 ? t : NULL};
 }
 
 static Metrics *task_metrics(Predictions *p, const Memory *m)
@@ -374,6 +413,12 @@ void add_task_metric(Scores *s, const Data *d, const Memory *m, const Trainer *t
     s->value[s->task] = x ? metric_of_task(x, s->name[s->task]) : NAN;
     s->complete = !interrupted;
     free_metrics(x);
+}
+
+void share_metrics(const Trainer *t, const Data *d, const Memory *m, int64_t most)
+{
+    Predictions p = predictions_of(t, d, most);
+    free_metrics(task_metrics(&p, m));
 }
 
 static bool has_classes(const Trainer *t, const Data *d)

@@ -24,10 +24,11 @@ typedef struct Scores {
 } Scores;
 
 Scores no_scores(const Trainer *t); /* with names and no values */
-/* Over at most `most` items, evenly spaced; 0: all. */
+/* Over at most `most` items, evenly spaced; 0: all.  Ranks share it (trainer/batches.h); followers get no values. */
 Scores evaluate(Data *d, const Memory *m, const Trainer *t, int64_t most);
 /* The metric of the task, over as many items as s; an interruption makes s incomplete. */
 void add_task_metric(Scores *s, const Data *d, const Memory *m, const Trainer *t);
+void share_metrics(const Trainer *t, const Data *d, const Memory *m, int64_t most); /* a follower's share of the two that compute them */
 int names_of_task(const Trainer *t, const Data *d, const char **name); /* of the metrics, at most MOST_VALUES */
 char *scores_text(const Scores *s, const Data *d); /* "loss 1.9012 | accuracy 0.4310 | perplexity 6.69" */
 double perplexity_of(const Scores *s);             /* exp of the output cross_entropy, where the loss has more parts, else of the loss */
@@ -40,8 +41,9 @@ void keep_scores(const Trainer *t, const Data *d, const Memory *m, const Scores 
 
 typedef struct Text_eval Text_eval;
 /* For at most `most` of the sources kept for evaluation, drawn by the seed; 0: all. */
-Text_eval *open_text_eval(const Reading *r, Text_writer *w, const Tokenizer *k, int64_t most, bool stem);
-bool evaluate_texts(Text_eval *e, int64_t step, Rouge *to); /* means over them, [ROUGES]; false: interrupted */
+Text_eval *open_text_eval(const Trainer *t, const Reading *r, Text_writer *w, const Tokenizer *k, int64_t most, bool stem);
+/* Means over them, [ROUGES]; false: interrupted.  Ranks share it as they do evaluate(). */
+bool evaluate_texts(Text_eval *e, int64_t step, Rouge *to);
 void add_rouge(Scores *s, Text_eval *e, int64_t step); /* e NULL: nothing to add; an interruption makes s incomplete */
 char *rouge_text(const Text_eval *e, const Rouge *r);
 json_t *rouge_json(const Text_eval *e, const Rouge *r);

@@ -7,7 +7,9 @@
 #include "text/generate.h"
 #include "text/rouge.h"
 #include "token/tokenizer.h"
+#include "trainer/batches.h"
 #include "trainer/eval.h"
+#include "trainer/ranks.h"
 #include "trainer/samples.h"
 #include "trainer/shown.h"
 #include "trainer/trial.h"
@@ -15,17 +17,22 @@
 #include <stdlib.h>
 
 struct Text_eval {
+    const Trainer *t;
     Text_writer *writer;
     const Tokenizer *tokenizer;
     Item_list *items;
     bool stem;
-    Rouge sum[ROUGES]; /* over the items so far */
+    int64_t step, rows;   /* rows: of a batch */
+    Rouge (*own)[ROUGES]; /* [rows]: of each item of the batch */
+    Rouge sum[ROUGES];    /* over the items so far */
 };
 
-Text_eval *open_text_eval(const Reading *r, Text_writer *w, const Tokenizer *k, int64_t most, bool stem)
+Text_eval *open_text_eval(const Trainer *t, const Reading *r, Text_writer *w, const Tokenizer *k, int64_t most,
+                          bool stem)
 {
     Text_eval *e = must_alloc(sizeof *e);
-    *e = (Text_eval){.tokenizer = k, .stem = stem, .writer = w};
+    *e = (Text_eval){.t = t, .tokenizer = k, .stem = stem, .writer = w, .rows = sources_at_once(w)};
+    e->own = must_alloc(sizeof *e->own * (size_t)e->rows);
     if (!reads_sources(e->writer))
         fail(EXIT_USAGE, NULL,
              "%s continues texts; only texts that a model writes for a source can be compared with targets; leave %s "
@@ -35,31 +42,56 @@ Text_eval *open_text_eval(const Reading *r, Text_writer *w, const Tokenizer *k, 
     return e;
 }
 
-static void take_evaluated(void *with, int64_t k, const Written *w)
+static void compare_text(void *with, int64_t k, const Written *w)
 {
     Text_eval *e = with;
     const Reference_list *l = &e->items->reference[k];
     Text_written text = text_written(e->tokenizer, w);
-    Rouge own[ROUGES];
-    best_rouge(l->at, l->n, (Passage){text.at, (int64_t)text.bytes}, e->stem, own);
-    for (int i = 0; i < ROUGES; i++) {
-        e->sum[i].precision += own[i].precision;
-        e->sum[i].recall += own[i].recall;
-        e->sum[i].f1 += own[i].f1;
-    }
+    best_rouge(l->at, l->n, (Passage){text.at, (int64_t)text.bytes}, e->stem, e->own[k % e->rows]);
     free(text.at);
+}
+
+static int64_t items_of_batch(const Text_eval *e, int64_t k)
+{
+    const int64_t left = e->items->n - k * e->rows;
+    return left < e->rows ? left : e->rows;
+}
+
+static void write_batch(void *with, int64_t k)
+{
+    Text_eval *e = with;
+    const int64_t first = k * e->rows;
+    write_texts(e->writer, e->items->source + first, items_of_batch(e, k), first, e->step, compare_text, NULL, e);
+}
+
+static void add_rouges(void *with, int64_t k)
+{
+    Text_eval *e = with;
+    for (int64_t r = 0; r < items_of_batch(e, k); r++)
+        for (int i = 0; i < ROUGES; i++) {
+            e->sum[i].precision += e->own[r][i].precision;
+            e->sum[i].recall += e->own[r][i].recall;
+            e->sum[i].f1 += e->own[r][i].f1;
+        }
 }
 
 bool evaluate_texts(Text_eval *e, int64_t step, Rouge *to)
 {
-    enum { SOME = 64 }; /* items between checks for a signal */
+    const Result own = {e->own, (int64_t)sizeof *e->own * e->rows};
+    const double n = (double)e->items->n;
+    e->step = step;
     for (int i = 0; i < ROUGES; i++) e->sum[i] = (Rouge){0};
-    for (int64_t k = 0; k < e->items->n; k += SOME) {
-        int64_t left = e->items->n - k;
-        if (interrupted) return false;
-        write_texts(e->writer, e->items->source + k, left < SOME ? left : SOME, k, step, take_evaluated, NULL, e);
-    }
-    double n = (double)e->items->n;
+    if (!run_batches(&(Batches){.share = SHARE_TEXTS,
+                                .number = step,
+                                .n = (e->items->n + e->rows - 1) / e->rows,
+                                .items = e->items->n,
+                                .result = &own,
+                                .results = 1,
+                                .run = write_batch,
+                                .take = add_rouges,
+                                .with = e},
+                     e->t))
+        return false;
     for (int i = 0; i < ROUGES; i++) to[i] = (Rouge){e->sum[i].precision / n, e->sum[i].recall / n, e->sum[i].f1 / n};
     return true;
 }

@@ -30,8 +30,17 @@
 
 static const Trainer *joined; /* once the courier runs */
 static bool promised;
+static int place, places;    /* promised: of this process, and how many there are, in this machine */
 static const char *launcher; /* "mpirun" */
 static Called *called;       /* NULL: nobody forked */
+
+bool was_started_by_others(const Trainer *t) { return t->gpus > 1 && promised; }
+
+void settle_place(const Trainer *t, int *own, int *all)
+{
+    *own = promised ? place : t->rank;
+    *all = promised ? places : gpus_of(t);
+}
 
 const char *launcher_words(const Trainer *t) { return promised ? text_of("%s -n %d ", launcher, gpus_of(t)) : ""; }
 
@@ -149,21 +158,22 @@ void take_promise(Trainer *t)
 {
     Promise p;
     if (!ranks_promised(&p) || p.ranks == 1) return;
-    if (t->model->device || t->processes > 1 || p.ranks > LATHE_MOST_RANKS) end_unless_first(&p);
-    if (t->model->device)
-        fail(EXIT_USAGE, NULL,
-             "%s has started %d of this trainer, which is for GPUs: it takes those of one machine; start it "
-             "once, with --gpus N",
-             p.kind, p.ranks);
+    const int most = t->model->device ? LATHE_MOST_GPUS : LATHE_MOST_RANKS;
+    const bool gpus = t->model->device && t->gpus > 1;
+    if (gpus || t->processes > 1 || p.ranks > most) end_unless_first(&p);
+    if (gpus)
+        fail(EXIT_USAGE, NULL, "%s has started %d ranks with a GPU each, and --gpus %lld asks for more; leave it out",
+             p.kind, p.ranks, (long long)t->gpus);
     if (t->processes > 1)
         fail(EXIT_USAGE, NULL, "%s has started %d ranks, and --ranks %lld asks for more of each; leave it out", p.kind,
              p.ranks, (long long)t->processes);
-    if (p.ranks > LATHE_MOST_RANKS)
-        fail(EXIT_USAGE, NULL, "%s has started %d ranks; expected at most %d", p.kind, p.ranks, LATHE_MOST_RANKS);
+    if (p.ranks > most) fail(EXIT_USAGE, NULL, "%s has started %d ranks; expected at most %d", p.kind, p.ranks, most);
     promised = true;
     launcher = p.launcher;
     t->gpus = p.ranks;
     t->rank = p.rank;
+    place = p.place;
+    places = p.places;
     name_rank(t);
     const char *refusal = start_courier(open_promised, NULL);
     if (refusal) fail(EXIT_ERROR, NULL, "%s", refusal);

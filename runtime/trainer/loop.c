@@ -175,6 +175,7 @@ static void report_samples(Training *r)
 static bool with_averages(Training *r, bool of(Training *))
 {
     const Optimizer *o = &r->turns.at[0].optimizer;
+    rank_does(RANK_EVALUATES, r->at.step - 1);
     if (!o->average) return of(r);
     wait_until_copied(r->saver); /* it reads the weights */
     order_mean(r->t, true);

@@ -184,7 +184,11 @@ Metrics *measure_predictions(const Predictions *p)
 {
     Metrics *m = start_metrics(p);
     if (!m) return NULL;
-    each_prediction(p, give_metric, m);
+    const Lathe_tensor *read[] = {m->output, length_of_spellings(p->entry)};
+    Predictions all = *p;
+    all.output = read;
+    all.outputs = read[1] ? 2 : 1;
+    each_prediction(&all, give_metric, m);
     if (m->texts) m->n = m->spelling.rows;
     if (m->n || m->texts) return m;
     free_metrics(m);

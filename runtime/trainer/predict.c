@@ -14,6 +14,7 @@
 #include "model/tables.h"
 #include "step/entry.h"
 #include "step/statistics.h"
+#include "trainer/batches.h"
 #include "trainer/checkpoint.h"
 #include "trainer/data.h"
 #include "trainer/memory.h"
@@ -54,22 +55,58 @@ static void blank_row(const Predictions *p, int64_t row)
     }
 }
 
+typedef struct Pass { /* over all rows */
+    const Predictions *p;
+    Give_row *give;
+    void *with;
+    int64_t *item; /* [rows] of the batch */
+} Pass;
+
+static int64_t real_rows(const Predictions *p, int64_t first)
+{
+    return p->rows - first < p->entry->rows ? p->rows - first : p->entry->rows;
+}
+
+static void predict_batch(void *with, int64_t k)
+{
+    const Pass *s = with;
+    const Predictions *p = s->p;
+    const int64_t rows = p->entry->rows, first = k * rows, real = real_rows(p, first);
+    for (int64_t r = 0; r < rows; r++) s->item[r] = predicted_item(p, first + (r < real ? r : 0));
+    fill_items(p->data, p->entry, p->memory->call, s->item);
+    run_entry(p->entry, &p->call);
+    for (int64_t r = 0; r < real; r++)
+        if (predicted_fault(p, first + r)) blank_row(p, r);
+}
+
+static void give_batch(void *with, int64_t k)
+{
+    const Pass *s = with;
+    const int64_t first = k * s->p->entry->rows, real = real_rows(s->p, first);
+    for (int64_t r = 0; r < real; r++) s->give(s->with, s->p->call.out, r, first + r);
+}
+
 void each_prediction(const Predictions *p, Give_row *give, void *with)
 {
     const Lathe_entry *e = p->entry;
-    int64_t *item = must_alloc(sizeof *item * (size_t)e->rows);
+    Pass s = {p, give, with, must_alloc(sizeof *s.item * (size_t)e->rows)};
+    Result *result = must_alloc(sizeof *result * (size_t)(p->outputs + 1));
+    for (int i = 0; i < p->outputs; i++)
+        result[i] = (Result){(char *)p->call.out + p->output[i]->offset,
+                             tensor_size(p->output[i]) * dtype_size(p->output[i]->dtype)};
     set_scalars(e, p->memory->call, 0, 0, 0);
-    for (int64_t first = 0; first < p->rows && !(p->in_training && interrupted); first += e->rows) {
-        int64_t real = p->rows - first < e->rows ? p->rows - first : e->rows;
-        for (int64_t r = 0; r < e->rows; r++) item[r] = predicted_item(p, first + (r < real ? r : 0));
-        fill_items(p->data, e, p->memory->call, item);
-        run_entry(e, &p->call);
-        for (int64_t r = 0; r < real; r++) {
-            if (predicted_fault(p, first + r)) blank_row(p, r);
-            give(with, p->call.out, r, first + r);
-        }
-    }
-    free(item);
+    run_batches(&(Batches){.share = SHARE_METRICS,
+                           .number = p->rows,
+                           .n = (p->rows + e->rows - 1) / e->rows,
+                           .items = p->data->val_items,
+                           .result = result,
+                           .results = p->outputs,
+                           .run = predict_batch,
+                           .take = give_batch,
+                           .with = &s},
+                p->training);
+    free(s.item);
+    free(result);
 }
 
 /* ------------------------------------------------------------------ a row of an output */

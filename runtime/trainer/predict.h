@@ -6,16 +6,17 @@
 #include "data/data.h"
 #include "interface/lathe_model.h"
 #include "model/block.h"
+#include "trainer/trainer.h"
 
 typedef struct Predictions {
     const Lathe_entry *entry; /* predict */
     const Lathe_tensor **output;
-    int outputs; /* those asked for */
+    int outputs; /* those asked for: all that Give_row reads */
     const Data *data;
     const Memory *memory;
     Lathe_call call;
     int64_t rows; /* fewer than the data has: spread evenly over it */
-    bool in_training; /* an interruption ends them */
+    const Trainer *training; /* an interruption ends them, and ranks share them; NULL: a command of its own */
     Copied *copied; /* columns of the data that are written before the outputs; NULL: none */
 } Predictions;
 

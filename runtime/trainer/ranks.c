@@ -3,8 +3,9 @@
  *
  * Rank 0 works like a trainer of one rank: it alone prints, writes and decides.  The other ranks, its followers, do
  * what it orders: take a step, hand in their parts of the optimizer's moments for a checkpoint, take the mean of
- * weights for an evaluation and what is trained again, or end.  Ranks on GPUs use shared memory (trainer/board.h), the
- * others messages (trainer/join.h, trainer/shared.h). */
+ * weights for an evaluation and what is trained again, do their share of an evaluation (trainer/batches.h; on GPUs rank
+ * 0 evaluates alone), or end.  Ranks on GPUs use shared memory (trainer/board.h), the others messages (trainer/join.h,
+ * trainer/shared.h). */
 #include "base/words.h"
 #include "data/data.h"
 #include "data/stream.h"
@@ -34,16 +35,24 @@
 #include <string.h>
 #include <sys/mman.h>
 
-typedef enum Ranks_order { RANKS_STEP, RANKS_GATHER, RANKS_SHOW_MEAN, RANKS_SHOW_TRAINED, RANKS_END } Ranks_order;
+typedef enum Ranks_order {
+    RANKS_STEP,
+    RANKS_GATHER,
+    RANKS_SHOW_MEAN,
+    RANKS_SHOW_TRAINED,
+    RANKS_EVALUATE,
+    RANKS_END
+} Ranks_order;
 
 struct Ranks {
-    Board *board;            /* of GPUs; NULL: ranks on processors */
+    Board *board;            /* of GPUs of one machine; NULL: ranks send messages */
     char *moments, *carried; /* whole; carried: [ranks], one after the other */
+    char *parts;             /* of GPUs without a board: the moments of each */
 };
 
 int gpus_of(const Trainer *t) { return t->gpus > 1 ? (int)t->gpus : 1; }
 bool is_follower(const Trainer *t) { return t->rank > 0; }
-bool shares_steps(const Trainer *t) { return t->ranks && !t->ranks->board; }
+bool shares_steps(const Trainer *t) { return t->ranks && !t->model->device; }
 
 static const char *option_of(const Trainer *t) { return t->model->device ? "--gpus" : "--ranks"; }
 
@@ -118,13 +127,33 @@ void start_ranks(Trainer *t)
 {
     if (gpus_of(t) == 1) return;
     t->ranks = must_alloc(sizeof *t->ranks);
-    if (t->model->device) {
+    if (t->model->device && !was_started_by_others(t)) {
         fork_on_gpus(t, t->ranks);
         return;
     }
     join_processes(t);
+    open_messages();
+    if (t->model->device) t->ranks->parts = whole_array(t, gpus_of(t) * sharded_bytes(t, &t->recipe));
     t->ranks->moments = whole_array(t, (int64_t)optimizer_bytes(t->model, &t->recipe));
     t->ranks->carried = whole_array(t, gpus_of(t) * carried_bytes(t->model));
+}
+
+/* Rank 0 opens its GPU first, and chooses algorithms for products. */
+void wait_for_first_gpu(const Trainer *t)
+{
+    char begin;
+    if (t->ranks && t->model->device && !t->ranks->board && is_follower(t)) from_first(&begin, 1);
+}
+
+static void join_gpus_by_messages(const Trainer *t, const Memory *m)
+{
+    char id[LATHE_RANKS_ID], begin = 0;
+    if (!is_follower(t)) {
+        from_first(&begin, 1);
+        name_devices(id);
+    }
+    from_first(id, sizeof id);
+    join_gpus(t, id, m);
 }
 
 void join_ranks(const Trainer *t, Optimizer *o, const Memory *m)
@@ -134,8 +163,10 @@ void join_ranks(const Trainer *t, Optimizer *o, const Memory *m)
         join_board(t->ranks->board, t, o, m);
         return;
     }
-    open_shared(t, m, o);
+    if (t->model->device) join_gpus_by_messages(t, m);
+    else open_shared(t, m, o);
     from_first(&o->loss_scale, sizeof o->loss_scale);
+    if (t->model->device) return;
     from_first(m->params, weight_bytes(t->model));
 }
 
@@ -151,7 +182,13 @@ void take_parts(const Trainer *t, const Optimizer *o, const Memory *m)
         deal_own(o);
         return;
     }
-    copy_board_moments(t, o, m, false);
+    const int64_t each = sharded_bytes(t, &t->recipe);
+    if (t->ranks->board) copy_gpu_moments(t, t->rank, o, m->moments, false);
+    else {
+        for (int k = 0; k < gpus_of(t) && !is_follower(t); k++)
+            copy_gpu_moments(t, k, o, t->ranks->parts + k * each, false);
+        deal_bytes(t->ranks->parts, m->moments, each);
+    }
     device_up(m->moments, sharded_bytes(t, &t->recipe));
 }
 
@@ -174,24 +211,32 @@ void take_states(const Trainer *t, const Memory *m)
     }
     share_directions(t->model, m->state, !is_follower(t));
     if (!carried) return;
-    place_carried(t->model, t->ranks->carried + t->rank * carried, m->state);
+    if (!t->ranks->board) deal_bytes(t->ranks->carried, m->carried, carried);
+    place_carried(t->model, t->ranks->board ? t->ranks->carried + t->rank * carried : m->carried, m->state);
     device_up(m->state, m->state_bytes);
+}
+
+static void hand_in_moments(const Trainer *t, const Optimizer *o, const Memory *m)
+{
+    const int64_t each = sharded_bytes(t, &t->recipe);
+    device_down(m->moments, each);
+    if (t->ranks->board) {
+        copy_gpu_moments(t, t->rank, o, m->moments, true);
+        return;
+    }
+    gather_bytes(m->moments, t->ranks->parts, each);
+    for (int k = 0; k < gpus_of(t) && !is_follower(t); k++) copy_gpu_moments(t, k, o, t->ranks->parts + k * each, true);
 }
 
 static void hand_in_parts(const Trainer *t, const Optimizer *o, const Memory *m)
 {
-    int64_t carried = carried_bytes(t->model);
-    if (shares_steps(t)) {
-        gather_own(o);
-        if (carried) copy_carried(t->model, m->carried, m->state);
-        gather_bytes(m->carried, t->ranks->carried, carried);
-        return;
-    }
-    device_down(m->moments, sharded_bytes(t, &t->recipe));
-    copy_board_moments(t, o, m, true);
+    const int64_t carried = carried_bytes(t->model);
+    if (shares_steps(t)) gather_own(o);
+    else hand_in_moments(t, o, m);
     if (!carried) return;
     device_down(m->state, m->state_bytes);
-    copy_carried(t->model, t->ranks->carried + t->rank * carried, m->state);
+    copy_carried(t->model, t->ranks->board ? t->ranks->carried + t->rank * carried : m->carried, m->state);
+    if (!t->ranks->board) gather_bytes(m->carried, t->ranks->carried, carried);
 }
 
 /* ------------------------------------------------------------------ orders */
@@ -213,6 +258,17 @@ void order_mean(const Trainer *t, bool shown)
     if (t->ranks) give_order(t, shown ? RANKS_SHOW_MEAN : RANKS_SHOW_TRAINED);
 }
 
+typedef struct Asked { /* with RANKS_EVALUATE */
+    int64_t share, number;
+} Asked;
+
+void order_share(const Trainer *t, Share what, int64_t number)
+{
+    Asked a = {what, number};
+    give_order(t, RANKS_EVALUATE);
+    from_first(&a, sizeof a);
+}
+
 void show_mean_of_ranks(const Trainer *t, const Optimizer *o, const Memory *m)
 {
     if (shares_steps(t)) show_shared_average(o, m->params, m->grads);
@@ -231,8 +287,8 @@ void end_ranks(const Trainer *t)
     if (!t->ranks) return;
     if (t->ranks->board) end_board(t->ranks->board);
     give_order(t, RANKS_END);
-    if (t->ranks->board) close_device();
-    else part_processes(t);
+    if (t->model->device) close_device();
+    if (!t->ranks->board) part_processes(t);
 }
 
 /* ------------------------------------------------------------------ a follower */
@@ -277,6 +333,17 @@ static Ranks_order next_order(const Trial *c, int64_t step)
     return (Ranks_order)order;
 }
 
+static void share_evaluation(const Trial *c, int64_t step)
+{
+    Asked a;
+    Rouge unused[ROUGES];
+    rank_does(RANK_EVALUATES, step - 1);
+    from_first(&a, sizeof a);
+    if (a.share == SHARE_SCORES) (void)evaluate(c->data, c->memory, c->t, a.number);
+    if (a.share == SHARE_METRICS) share_metrics(c->t, c->data, c->memory, a.number);
+    if (a.share == SHARE_TEXTS) (void)evaluate_texts(c->texts, a.number, unused);
+}
+
 int follow(const Trial *c, int64_t step)
 {
     const Optimizer *o = &c->turns->at[0].optimizer;
@@ -296,10 +363,11 @@ int follow(const Trial *c, int64_t step)
             show_mean_of_ranks(c->t, o, m);
             break;
         case RANKS_SHOW_TRAINED: show_trained(o, m->params, m->grads); break;
+        case RANKS_EVALUATE: share_evaluation(c, step); break;
         case RANKS_END:
             finish_steps();
-            if (c->t->ranks->board) close_device();
-            else part_processes(c->t);
+            if (c->t->model->device) close_device();
+            if (!c->t->ranks->board) part_processes(c->t);
             return 0;
         }
     }

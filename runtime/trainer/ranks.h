@@ -4,6 +4,7 @@
 
 #include "model/block.h"
 #include "step/optim.h"
+#include "trainer/batches.h"
 #include "trainer/trainer.h"
 #include "trainer/trial.h"
 
@@ -17,6 +18,7 @@ void check_ranks(Trainer *t);
 /* With several ranks that nobody else has started, forks a process for each and returns only in those; on GPUs in
  * followers only after rank 0 has called join_ranks.  No thread may run, and CUDA must not have been started. */
 void start_ranks(Trainer *t);
+void wait_for_first_gpu(const Trainer *t); /* followers on GPUs that others have started */
 void join_ranks(const Trainer *t, Optimizer *o, const Memory *m); /* all get the parameters and loss scale of rank 0 */
 /* For checkpoints: the whole moments; the states that each rank carries, one after the other; those of rank 0 count.
  * With one rank, those of memory. */
@@ -28,6 +30,7 @@ void show_mean_of_ranks(const Trainer *t, const Optimizer *o, const Memory *m); 
 /* Called by rank 0: */
 void order_step(const Trainer *t);                    /* orders followers to take the next step */
 void order_mean(const Trainer *t, bool shown);        /* orders them to show the mean of weights; what is trained */
+void order_share(const Trainer *t, Share what, int64_t number); /* orders them to do theirs of an evaluation */
 void gather_ranks(const Trainer *t, const Optimizer *o, const Memory *m); /* copies every rank's parts into the whole arrays */
 void end_ranks(const Trainer *t);
 /* Called by the others: follows orders until rank 0 ends the run; step: number of steps done.  Returns the exit

@@ -72,8 +72,11 @@ void must_go_on(bool fine)
 static void gradients_done_here(const void *first, int64_t bytes);
 static void over_ranks_here(void *to, const void *from, int64_t bytes);
 
-static void take_tables(struct Shared *s, size_t ranks)
+void open_messages(void)
 {
+    struct Shared *s = &shared;
+    s->c = carrier_in_use();
+    const size_t ranks = (size_t)s->c->ranks;
     s->piece = must_alloc(ranks * sizeof *s->piece);
     s->x = must_alloc(ranks * sizeof *s->x);
     s->parts = must_alloc(ranks * sizeof *s->parts);
@@ -84,12 +87,10 @@ static void take_tables(struct Shared *s, size_t ranks)
 void open_shared(const Trainer *t, const Memory *m, const Optimizer *o)
 {
     struct Shared *s = &shared;
-    s->c = carrier_in_use();
     s->deal = deal_of(t);
     s->real = t->model->real;
     s->element = dtype_size(s->real);
     s->weight = dtype_size(lathe_weights(t->model));
-    take_tables(s, (size_t)s->c->ranks);
     s->arriving = m->shared;
     s->counts = s->arriving + LATHE_BUCKETS_UNDER_WAY * lathe_arriving(&s->deal) * s->element;
     s->numbers = (double *)(void *)(s->counts + s->c->ranks * LATHE_COUNTS_BYTES);
@@ -102,7 +103,7 @@ void open_shared(const Trainer *t, const Memory *m, const Optimizer *o)
 
 /* ------------------------------------------------------------------ counts */
 
-/* Of the rows of all ranks: the divisor of a loss.  Outside of a step rank 0 runs entries alone. */
+/* Of the rows of all ranks: the divisor of a loss.  Outside of a step, a rank runs entries alone. */
 static void over_ranks_here(void *to, const void *from, int64_t bytes)
 {
     if (!shared.grads) {

@@ -9,6 +9,7 @@
 
 Lathe_deal deal_of(const Trainer *t);
 int64_t shared_bytes(const Trainer *t); /* of Memory.shared; 0 with one rank */
+void open_messages(void); /* once the carrier is open: for what follows below, between rank 0 and the others */
 void open_shared(const Trainer *t, const Memory *m, const Optimizer *o);
 /* step/here.h: compute_turn.  r has loss, norm and part_squares of all ranks, and the gradients of this rank's elements
  * are means over ranks.  Ends the program if a rank has failed. */

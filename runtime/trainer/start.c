@@ -231,16 +231,17 @@ static void open_run(Training *r)
     free(checkpoints);
 }
 
-/* Prepares the texts that are written after evaluations, and for them. */
+/* Prepares the texts that are written after evaluations, which rank 0 does alone, and for them. */
 static void open_texts(Training *r)
 {
     Trainer *t = r->t;
     Tokenizer *k = r->data.tokenizer;
     bool texts = r->evaluates && t->recipe.eval_generate, drawn = find_entry(t->model, ENTRY_sample);
+    bool samples = wants_samples(t) && !is_follower(t);
     Text_writer *w = NULL;
-    if (texts || (wants_samples(t) && !drawn)) w = open_text_writer(writing_of(t), &r->memory, k, "samples");
-    r->samples = open_samples(t, &r->memory, k, w);
-    if (texts) r->texts = open_text_eval(evaluated(&r->data)->reading, w, k, t->recipe.eval_generate, false);
+    if (texts || (samples && !drawn)) w = open_text_writer(writing_of(t), &r->memory, k, "samples");
+    if (samples) r->samples = open_samples(t, &r->memory, k, w);
+    if (texts) r->texts = open_text_eval(t, evaluated(&r->data)->reading, w, k, t->recipe.eval_generate, false);
 }
 
 const Entry *entries_of_run(const Trainer *t)
@@ -271,12 +272,13 @@ void prepare_training(Training *r, Trainer *t)
     settle_evaluation(r);
     start_ranks(t);
     check_alike(t, &r->data, r->at.step);
+    wait_for_first_gpu(t);
     use_threads(t);
     take_memory(&r->memory, t, true, true, entries_of_run(t));
     fill_arrays(r);
     if (t->resume) read_reference(&r->data, t, t->weights);
     else compute_reference(&r->data, t, &r->memory);
-    if (!is_follower(t)) open_texts(r);
+    if (!is_follower(t) || shares_steps(t)) open_texts(r);
     if (r->data.epochs) start_epochs(r->data.epochs, t->resume ? &r->from : NULL);
 }
 

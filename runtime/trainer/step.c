@@ -16,6 +16,7 @@
 #include "step/turn.h"
 #include "trainer/checkpoint.h"
 #include "trainer/histograms.h"
+#include "trainer/join.h"
 #include "trainer/ranks.h"
 #include "trainer/selftest.h"
 #include "trainer/shared.h"
@@ -48,11 +49,15 @@ void open_device(const Memory *m, const Trainer *t)
 {
     const Lathe_device *device = t->model->device;
     const char *remark = NULL, *refusal;
+    int place, places;
     if (!device) return;
+    settle_place(t, &place, &places);
     char *folder = cache_folder(), *products = folder ? text_of("%s/products", folder) : NULL;
     refusal = device->open(&(Device_needs){.command = t->command,
                                            .rank = t->rank,
                                            .gpus = gpus_of(t),
+                                           .place = place,
+                                           .places = places,
                                            .model = t->model,
                                            .block = m->base,
                                            .bytes = m->bytes,

@@ -34,6 +34,7 @@ changing="--config=stream
 --no-fuse"
 same='--gpus=2
 --ranks=2
+--hosts=a:2
 --entry=eval
 --bundle
 --source
@@ -58,7 +59,7 @@ folder '--amalgamation --freestanding' >>"$TMP/folders"
 folder '--python --layer' >>"$TMP/folders"
 [ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "--parameters or --frozen shares a folder"
 for option in $same; do
-    case $option in --gpus=2 | --ranks=2 | --gpu=h200) continue ;; esac # not of build
+    case $option in --gpus=2 | --ranks=2 | --hosts=a:2 | --gpu=h200) continue ;; esac # not of build
     [ "$(folder "$option")" = "$plain" ] || complain "$option builds into another folder"
 done
 

@@ -3,7 +3,8 @@
  *   carrier_drive wires N          N processes of this machine
  *   carrier_drive mpi              under mpirun
  *   carrier_drive …  lose R HOW    then rank R ends (exit, kill), and the others say when they know
- *   carrier_drive …  cross BYTES   then all send so many bytes to each other, and say how long it took */
+ *   carrier_drive …  mismatch      then rank 0 sends rank 1 more than it expects
+ *   carrier_drive …  cross BYTES   only that: all send so many bytes to each other, twice: how long it takes */
 #include "ranks/carrier.h"
 #include "base/words.h"
 
@@ -13,9 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROUNDS = 12, EACH = 4, MOST = 1 << 22, PIECE = (1 << 20) + 13 };
+enum { ROUNDS = 6, EACH = 4, MOST = 1 << 22, PIECE = (1 << 20) + 13 };
 
 static const Carrier *carrier;
+static int64_t bytes_sent, bytes_received;
 
 /* What no two messages have in common. */
 static uint64_t mixed(int round, int from, int to, int channel, int k)
@@ -27,7 +29,7 @@ static uint64_t mixed(int round, int from, int to, int channel, int k)
     return x;
 }
 
-/* 0, 1, few or many; in two rounds more than one piece. */
+/* 0, 1, few or many; in the last round more than one piece. */
 static int64_t size_of_message(int round, uint64_t x)
 {
     if (round % 6 == 5) return PIECE - 1 + (int64_t)(x % (2 * PIECE));
@@ -73,15 +75,22 @@ static void begin(Message *m, int round, int peer, int channel, int k, bool out)
                     : carrier->receive(peer, (Channel)channel, m->at, m->bytes);
 }
 
+/* With each other rank: sends on both channels in turn, receives on one channel after the other. */
+static int begin_all(Message *to, int round, bool out)
+{
+    int n = 0;
+    for (int peer = 0; peer < carrier->ranks; peer++)
+        for (int i = 0; peer != carrier->rank && i < EACH * CHANNELS; i++)
+            begin(&to[n++], round, peer, out ? i % CHANNELS : 1 - i / EACH, out ? i / CHANNELS : i % EACH, out);
+    return n;
+}
+
 /* Receives begin before their sends in some rounds, after them in others. */
 static void exchange(int round)
 {
     Message all[2 * EACH * CHANNELS * 64];
-    int n = 0, left;
-    for (int half = 0; half < 2; half++)
-        for (int peer = 0; peer < carrier->ranks; peer++)
-            for (int i = 0; peer != carrier->rank && i < EACH * CHANNELS; i++)
-                begin(&all[n++], round, peer, i % CHANNELS, i / CHANNELS, (half + round) % 2);
+    int n = begin_all(all, round, round % 2), left;
+    n += begin_all(all + n, round, !(round % 2));
     for (left = n; left;) {
         const int before = left;
         for (int i = n - 1; i >= 0; i--)
@@ -90,6 +99,7 @@ static void exchange(int round)
         if (left == before) carrier->pause(1);
     }
     for (int i = 0; i < n; i++) {
+        *(all[i].out ? &bytes_sent : &bytes_received) += all[i].bytes;
         check(&all[i], all[i].out ? "that was sent" : "that was received");
         free(all[i].at);
     }
@@ -99,7 +109,6 @@ static void exchange(int round)
 static void cross(int64_t bytes)
 {
     Message all[128];
-    const double start = seconds_now();
     int n = 0, left;
     for (int out = 0; out < 2; out++)
         for (int peer = 0; peer < carrier->ranks; peer++) {
@@ -109,11 +118,21 @@ static void cross(int64_t bytes)
                                  .handle = out ? carrier->send(peer, CHANNEL_WORK, at, bytes)
                                                : carrier->receive(peer, CHANNEL_WORK, at, bytes)};
         }
-    for (left = n; left; carrier->pause(1))
+    for (left = n; left;) {
         for (int i = 0; i < n; i++)
             if (all[i].handle >= 0 && carrier->ended(all[i].handle)) all[i].handle = -1, left--;
+        if (left) carrier->pause(1);
+    }
     for (int i = 0; i < n; i++) free(all[i].at);
-    if (carrier->rank == 0) fprintf(stderr, "%lld bytes each way in %.3f s\n", (long long)bytes, seconds_now() - start);
+}
+
+/* The second message is an answer to the first. */
+static void cross_twice(int64_t bytes)
+{
+    const double start = seconds_now();
+    cross(bytes), cross(bytes);
+    fprintf(stderr, "rank %d: twice %lld bytes each way in %.0f ms\n", carrier->rank, (long long)bytes,
+            1e3 * (seconds_now() - start));
 }
 
 static void lose(int rank, const char *how)
@@ -147,12 +166,32 @@ static void lose(int rank, const char *how)
     carrier->leave(who == rank ? 0 : 1);
 }
 
+static void mismatch(void)
+{
+    char words[] = "twelve bytes";
+    int m =
+        carrier->rank == 0 ? carrier->send(1, CHANNEL_WORD, words, 12) : carrier->receive(0, CHANNEL_WORD, words, 11);
+    while (!carrier->ended(m) || carrier->rank == 0) {
+        stop_if_lost();
+        carrier->pause(0.1);
+    }
+}
+
+static void exchange_all(void)
+{
+    for (int round = 0; round < ROUNDS; round++) exchange(round);
+    fprintf(stderr, "rank %d sent %lld bytes and received %lld\n", carrier->rank, (long long)bytes_sent,
+            (long long)bytes_received);
+}
+
 static int as_rank(char **argv)
 {
+    const char *then = argv[0] ? argv[0] : "";
     fprintf(stderr, "rank %d of %d, %s, %s\n", carrier->rank, carrier->ranks, carrier->name, host_name());
-    for (int round = 0; round < ROUNDS; round++) exchange(round);
-    if (argv[0] && strcmp(argv[0], "lose") == 0) lose(atoi(argv[1]), argv[2]);
-    if (argv[0] && strcmp(argv[0], "cross") == 0) cross(atoll(argv[1]));
+    if (strcmp(then, "cross") == 0) cross_twice(atoll(argv[1]));
+    else exchange_all();
+    if (strcmp(then, "lose") == 0) lose(atoi(argv[1]), argv[2]);
+    if (strcmp(then, "mismatch") == 0) mismatch();
     carrier->close();
     return 0;
 }
@@ -173,17 +212,22 @@ static int wires(int n, char **argv)
     return failed;
 }
 
+static void on_signal(int number) { (void)number; }
+
 static int under_mpirun(char **argv)
 {
     const char *refusal;
-    struct sigaction before[32], after;
-    for (int i = 1; i < 32; i++) sigaction(i, NULL, &before[i]);
+    const int handled[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGCHLD, SIGSEGV, SIGBUS, SIGFPE, SIGABRT, SIGILL};
+    const int n = (int)(sizeof handled / sizeof *handled);
+    for (int i = 0; i < n; i++) signal(handled[i], i % 2 || i < 4 ? on_signal : SIG_DFL);
     mpi_piece = PIECE;
     carrier = open_mpi(&refusal);
     if (!carrier) fail(EXIT_ERROR, NULL, "%s", refusal);
-    for (int i = 1; i < 32; i++)
-        if (sigaction(i, NULL, &after) == 0 && after.sa_handler != before[i].sa_handler)
-            fail(1, NULL, "signal %d has another handler", i);
+    struct sigaction now;
+    for (int i = 0; i < n; i++)
+        if (sigaction(handled[i], NULL, &now) != 0 || now.sa_handler != (i % 2 || i < 4 ? on_signal : SIG_DFL))
+            fail(1, NULL, "signal %d has another handler", handled[i]);
+    for (int i = 0; i < n; i++) signal(handled[i], SIG_DFL);
     return as_rank(argv);
 }
 

@@ -86,7 +86,7 @@ small='--set layers=3 --set width=16 --set heads=2 --set seq=8'
 # shellcheck disable=SC2086
 {
     kind gpt 2 4 models/gpt.lua $small --set dropout=0.1 -- $usual
-    kind packed 2 4 models/llama.lua --config char --set layers=2 --set width=32 --set heads=2 --set kv_heads=1 --set hidden=48 --set seq=32 -- $usual --order epochs --documents blank --set shuffle_tokens=2000
+    kind packed 2 4 models/llama.lua --config char --set vocab=95 --set layers=2 --set width=32 --set heads=2 --set kv_heads=1 --set hidden=48 --set seq=32 -- $usual --order epochs --documents blank --set shuffle_tokens=2000
     kind carried 2 4 models/char_rnn.lua --config tiny --set vocab=256 --set carry=true -- $usual --val-fraction 0
 }
 [ -n "${LATHE_LONG:-}" ] || exit 0

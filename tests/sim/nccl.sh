@@ -38,6 +38,20 @@ same "$TMP/one1" "$TMP/three" 1e-4
     same "$TMP/three" "$TMP/other" 1e-4
 }
 
+# ---- processes that mpirun has started, perhaps on many machines: the id and all orders go by MPI
+. tests/ranks/both
+for mpi in openmpi mpich; do
+    starter=$(by $mpi 3) || { echo "note: $starter"; continue; }
+    # shellcheck disable=SC2086
+    {
+        must $starter "$TMP/mlp4/trainer" train $data --set log_every=1 --out "$TMP/$mpi" $usual --steps 4 --set schedule_steps=8
+        cp -r "$TMP/$mpi" "$TMP/$mpi.forked"
+        must $starter "$TMP/mlp4/trainer" train --out "$TMP/$mpi" --steps 8 --resume
+        run mlp4 $mpi.forked --gpus 3 --steps 8 --resume
+        alike $mpi $mpi.forked 8
+    }
+done
+
 # ---- parameters of bf16, whose updates draw how they round by the element: the draws of one GPU
 for rows in 12 4; do built narrow$rows models/mlp.lua --set batch=$rows --set hidden=45 --precision bf16 --parameters bf16; done
 # shellcheck disable=SC2086

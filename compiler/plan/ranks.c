@@ -1,0 +1,52 @@
+/* ranks.c: the plan of each of several ranks that take steps together. */
+#include "desc/target.h"
+#include "passes/passes.h"
+#include "plan/plan.h"
+#include "runtime/interface/dealt.h"
+
+/* Bytes of the state of the entry train. A checkpoint has that of every rank. */
+static int64_t bytes_carried(const Desc *d)
+{
+    int64_t sum = 0;
+    for (int i = 0; i < d->states.n; i++)
+        if (d->states.at[i].role == LATHE_CARRIED) sum += bytes_of_state(d, &d->states.at[i]);
+    return sum;
+}
+
+/* Bytes of the optimizer's state in each rank, and of the mean of the weights among it. */
+static void deal_optimizer(Module *m, int64_t real)
+{
+    Plan *plan = &m->plan;
+    const Lathe_recipe *recipe = &m->desc->recipe;
+    const Lathe_deal d = lathe_deal(plan->flat.trained, plan->flat.moments, real, LATHE_DEALT_BYTES, plan->ranks);
+    plan->optimizer = real * lathe_dealt_optimizer(&d, recipe);
+    if (plan->mean) plan->mean = real * lathe_dealt_room(&d, d.n);
+    plan->between = lathe_shared_bytes(&d, real);
+}
+
+static void shard_optimizer(Module *m, int64_t real)
+{
+    Plan *plan = &m->plan;
+    const Lathe_recipe *recipe = &m->desc->recipe;
+    const int64_t directed = plan->flat.trained - plan->flat.moments;
+    plan->optimizer = real * lathe_sharded_elements(recipe, plan->flat.moments, directed, plan->ranks);
+    if (plan->mean)
+        plan->mean =
+            plan->optimizer - real * lathe_moments(recipe) * lathe_shard_elements(plan->flat.moments, plan->ranks);
+    plan->step = lathe_step_bytes(plan->flat.trained, directed, runs_in_step(m->desc), plan->ranks);
+}
+
+/* Each keeps its parts of the moments (runtime/interface/shard.h, dealt.h); rank 0, or the host, has them whole. */
+void plan_for_ranks(Module *m, int ranks)
+{
+    Plan *plan = &m->plan;
+    const int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = plan->optimizer + plan->step;
+    plan->ranks = ranks;
+    plan->shared = plan->optimizer + ranks * bytes_carried(m->desc);
+    if (m->desc->options->target->device) shard_optimizer(m, real);
+    else deal_optimizer(m, real);
+    const int64_t more = plan->optimizer + plan->step + plan->between - before;
+    plan->total += more;
+    plan->lower_bound += more;
+    plan->image += more;
+}
