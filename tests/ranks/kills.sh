@@ -30,7 +30,7 @@ launch() {      # WAY: the words before the trainer, and after
     case $1 in
     wires) before= after='--ranks 3' ;;
     openmpi) before='mpirun.openmpi --oversubscribe -n 3' ;;
-    mpich) before='mpirun.mpich -disable-auto-cleanup -n 3' ;;
+    mpich) before='mpirun.mpich -n 3' ;;
     esac
 }
 ranks_of_run() { pgrep -f -- "^[^ ]*toy_model train .*--out $work/$1 "; }
@@ -48,7 +48,7 @@ works "$toy" $train --out whole --save-every 50 --ranks 3
 sums() { cat "$1/checkpoints/step-600/model.safetensors" "$1/checkpoints/step-600/optimizer.safetensors" | sha256sum; }
 all=$(sums whole)
 
-# named CODE: does it say which rank?  MPICH's mpirun names the process that was killed, and may end all before a rank can speak.
+# named CODE: does it say which rank?  MPICH's mpirun kills the others before one can speak, and says so.
 named() {
     case $signal in
     TERM) grep -q "interrupted after step\|rank $rank of 3.* has ended without a word\|process rank $rank with PID\|PID $victim RUNNING\|Terminated (signal 15)" said || [ "$1" = 143 ] ;;
