@@ -124,7 +124,7 @@ bool was_stopped(void) { return beats.woken > 0 && beats.now - beats.woken < bea
 int lost_rank(void) { return atomic_load(&beats.failed) ? beats.lost : NONE; }
 
 /* "rank 2 of 4, on HOST"; from malloc */
-static char *name_of(const Line *l)
+static char *named_rank(const Line *l)
 {
     const Word *w = &l->last;
     return text_of("rank %d of %d%s%.*s", w->rank, beats.carrier->ranks, *w->host ? ", on " : "", HOST, w->host);
@@ -139,7 +139,7 @@ static void lose(Line *l, const char *how)
         l->ended = l->gone = beats.parted = true;
         return;
     }
-    snprintf(text, sizeof text, "%s%s %s; it was at step %lld, %s", name_of(l), *w->host ? "," : "", how,
+    snprintf(text, sizeof text, "%s%s %s; it was at step %lld, %s", named_rank(l), *w->host ? "," : "", how,
              (long long)w->step + 1, doing[w->action]);
     beats.lost = w->rank;
     fail_run(EXIT_RANK, text);
@@ -182,15 +182,15 @@ bool failure_was_told(void) { return beats.answered; }
 /* ------------------------------------------------------------------ words in */
 
 /* Of a rank that has said why it fails. */
-static void take_reason(Line *l)
+static void take_why(Line *l)
 {
     const Word *w = &l->last;
     l->last = l->in;
     fail_run(w->code,
-             text_of("%s, at step %lld, %s: %s", name_of(l), (long long)w->step + 1, doing[w->action], w->text));
+             text_of("%s, at step %lld, %s: %s", named_rank(l), (long long)w->step + 1, doing[w->action], w->text));
 }
 
-static void take_word(Line *l)
+static void take_line(Line *l)
 {
     Word *w = &l->in;
     w->host[HOST - 1] = w->text[TEXT - 1] = 0;
@@ -199,7 +199,7 @@ static void take_word(Line *l)
         if (w->action >= 0 && w->action <= RANK_ENDS) l->last = *w;
         if (w->code) atomic_store(&beats.asked, true);
         break;
-    case WORD_FAILED: take_reason(l); break;
+    case WORD_FAILED: take_why(l); break;
     case WORD_GONE: lose_process(w->code); break;
     case WORD_LOST:
         beats.answered = true;
@@ -209,19 +209,19 @@ static void take_word(Line *l)
     }
 }
 
-static void hear(Line *l, int from)
+static void hear_line(Line *l, int from)
 {
     const Carrier *c = beats.carrier;
     while (!l->ended && c->ended(l->receiving)) {
         l->heard = beats.now;
-        take_word(l);
+        take_line(l);
         if (!l->ended) l->receiving = c->receive(from, CHANNEL_WORD, &l->in, sizeof l->in);
     }
 }
 
 /* ------------------------------------------------------------------ words out */
 
-static void say(Line *l, int to, const Word *w)
+static void say_word(Line *l, int to, const Word *w)
 {
     if (l->sending != NONE) return;
     l->out = *w;
@@ -274,7 +274,7 @@ static void watch_neighbours(void)
         if (!process[k] || !process_has_ended(process[k])) continue;
         const Word gone = {.kind = WORD_GONE, .rank = beats.carrier->rank, .code = k};
         if (leads() || k == 0) lose_process(k);
-        else if (is_said(&beats.line[0])) say(&beats.line[0], 0, &gone);
+        else if (is_said(&beats.line[0])) say_word(&beats.line[0], 0, &gone);
     }
 }
 
@@ -284,7 +284,7 @@ static void watch(void)
     int gone;
     for (int k = first_line(); k < lines(); k++) {
         Line *l = &beats.line[k];
-        hear(l, k);
+        hear_line(l, k);
         if (l->ended) continue;
         if (leads()) note_slow(l);
         if (beats.now - l->heard <= beats.patience) continue;
@@ -309,7 +309,7 @@ static Beat_state end_beats(void)
         bool free = true;
         for (int k = first_line(); k < lines(); k++) free &= is_said(&beats.line[k]);
         if (!free) return BEATS_GO_ON;
-        for (int k = first_line(); k < lines(); k++) say(&beats.line[k], k, &w);
+        for (int k = first_line(); k < lines(); k++) say_word(&beats.line[k], k, &w);
         beats.said = true;
     }
     for (int k = first_line(); k < lines(); k++) all &= is_said(&beats.line[k]) && beats.line[k].ended;
@@ -322,7 +322,7 @@ static void say_to_all(const Word *w)
     const double until = seconds_now() + 1;
     bool all = false;
     for (int k = first_line(); k < lines(); k++) beats.line[k].told = false;
-    if (beats.lost > 0) (void)is_said(&beats.line[beats.lost]), say(&beats.line[beats.lost], beats.lost, w);
+    if (beats.lost > 0) (void)is_said(&beats.line[beats.lost]), say_word(&beats.line[beats.lost], beats.lost, w);
     for (; !all && seconds_now() < until; beats.carrier->pause(0.001)) {
         all = true;
         for (int k = first_line(); k < lines(); k++) {
@@ -331,7 +331,7 @@ static void say_to_all(const Word *w)
             const bool free = is_said(l);
             all &= free && l->told;
             if (!free || l->told) continue;
-            say(l, k, w);
+            say_word(l, k, w);
             l->told = true;
         }
     }
@@ -347,7 +347,7 @@ static void say_beat(void)
     for (int k = first_line(); k < lines(); k++) {
         if (!is_said(&beats.line[k])) continue;
         w.code = !leads() && atomic_exchange(&beats.asks, false);
-        say(&beats.line[k], k, &w);
+        say_word(&beats.line[k], k, &w);
     }
 }
 

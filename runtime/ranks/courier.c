@@ -114,7 +114,7 @@ static bool is_ending(void)
     return ending;
 }
 
-static void take_room(void)
+static void make_exchanges(void)
 {
     const size_t n = (size_t)courier.carrier->ranks;
     for (int i = 0; i < MOST_BEGUN; i++) {
@@ -166,7 +166,7 @@ static void *carry(void *unused)
     const char *refusal = NULL;
     const Carrier *c = courier.open(courier.with, &refusal);
     courier.carrier = c;
-    if (c) take_room(), start_beats(c);
+    if (c) make_exchanges(), start_beats(c);
     pthread_mutex_lock(&courier.lock);
     courier.refusal = refusal;
     courier.opened = true;
@@ -244,7 +244,7 @@ bool exchange(const Piece *piece) { return wait_for_exchange(begin_exchange(piec
 
 void when_ranks_fail(bool (*tell)(int code, const char *text)) { courier.tell = tell; }
 
-bool tell_failure(int code, const char *text)
+bool tell_own_failure(int code, const char *text)
 {
     int before;
     if (!courier.carrier || pthread_equal(pthread_self(), courier.thread)) return false;

@@ -39,7 +39,7 @@ int lost_rank(void);                   /* whose silence is that; -1: none */
 bool was_stopped(void);                /* this process, shortly before: the others have ended without it */
 /* This rank ends with a failure: rank 0, or all, are told.  Returns whether rank 0 has printed the text.  Does not
  * return if the run has failed already. */
-bool tell_failure(int code, const char *text);
+bool tell_own_failure(int code, const char *text);
 /* If another rank is lost or has failed, the thread calls it until it returns true; others then learn of it, and this
  * process ends.  Not once ranks are parting. */
 void when_ranks_fail(bool (*tell)(int code, const char *text));

@@ -48,7 +48,7 @@ const char *launcher_words(const Trainer *t) { return promised ? text_of("%s -n 
 
 static int own_code = EXIT_ERROR; /* of this rank, which fails */
 
-static void end_others(void) { (void)tell_failure(own_code, "rank 0 has failed"); }
+static void end_others(void) { (void)tell_own_failure(own_code, "rank 0 has failed"); }
 
 /* At the end of a process that has failed: what MPI would do then might wait for others. */
 static void leave_mpi_out(void)
@@ -73,7 +73,7 @@ static bool tell_others(int code, const char *text)
     own_code = code;
     if (joined->rank > 0) note("error: %s", reason_in(text));
     if (joined->rank == 0 && !ranks_failure(&before)) atexit(end_others);
-    else if (tell_failure(code, reason_in(text))) carrier_in_use()->leave(code);
+    else if (tell_own_failure(code, reason_in(text))) carrier_in_use()->leave(code);
     if (called) atomic_store(&called->told, true);
     return false;
 }
