@@ -99,6 +99,7 @@ void show_raw(FILE *f, const char *text, size_t n)
 
 static const char *advice, *program = "trainer";
 static bool quiet;
+static const char *notes; /* a file for remarks of a quiet program; NULL: none */
 static bool (*tell_first)(int code, const char *text);
 
 void name_program(const char *name) { program = name; }
@@ -127,14 +128,26 @@ void end_program(int code, const char *text)
 
 void keep_quiet(void) { quiet = true; }
 
+void note_into(const char *path) { notes = path; }
+
+/* Opened anew for each: remarks are few.  Without the file they are lost. */
+static void note_aside(const char *words)
+{
+    FILE *f = fopen(notes, "a");
+    if (!f) return;
+    show(f, "%s\n", words);
+    fclose(f);
+}
+
 void note(const char *fmt, ...)
 {
     va_list args;
-    if (quiet) return;
+    if (quiet && !notes) return;
     va_start(args, fmt);
     char *s = vtext(fmt, args);
     va_end(args);
-    show(stderr, "note: %s\n", s);
+    if (quiet) note_aside(s);
+    else show(stderr, "note: %s\n", s);
     free(s);
 }
 

@@ -37,6 +37,7 @@ void show(FILE *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void vshow(FILE *f, const char *fmt, va_list args);
 void show_raw(FILE *f, const char *text, size_t n); /* of a model or a file: escaped only on a terminal */
 void keep_quiet(void); /* prints no more remarks: another process does */
+void note_into(const char *path); /* … but adds them to this file; the path is kept */
 
 void *must_alloc(size_t bytes); /* zeroed, from malloc; ends the program (1) if there is no memory */
 void *must_grow(void *at, size_t bytes); /* realloc, likewise */

@@ -23,7 +23,7 @@ enum { NONE = -1, TEXT = 2000, HOST = 64, LONG_WAIT = 8 };
 typedef enum Word_kind { WORD_BEAT, WORD_FAILED, WORD_GONE, WORD_LOST, WORD_ENDED } Word_kind;
 
 typedef struct Word {                 /* between ranks of one build */
-    int32_t kind, rank, code, action; /* code: exit code; of GONE: the rank */
+    int32_t kind, rank, code, action; /* code: exit code; of GONE: the rank; of BEAT: it wants a save */
     int64_t step;
     double since; /* seconds that the rank has been doing that */
     char host[HOST], text[TEXT];
@@ -60,12 +60,14 @@ static struct Beats {
     Word own_word;
     atomic_bool failed;
     int code, lost;
+    bool hangs; /* the lost one */
     char text[2 * TEXT];
+    atomic_bool asks, asked;          /* this rank wants a save; rank 0: others do */
     bool ending, said, parted;        /* the last words are said; some were lost after that */
     bool answered;                    /* rank 0 has said why this rank fails */
     _Atomic(const int64_t *) process; /* [ranks]; 0: on another machine; NULL: nobody looks after them */
     double looked;
-} beats = {.lost = NONE, .patience = 8};
+} beats = {.lost = NONE};
 
 static bool leads(void) { return beats.carrier->rank == 0; }
 static int first_line(void) { return leads() ? 1 : 0; }
@@ -85,12 +87,17 @@ const char *ranks_failure(int *code)
     return beats.text;
 }
 
+double ranks_patience(void)
+{
+    const char *wish = getenv("LATHE_RANK_PATIENCE");
+    const double seconds = wish ? atof(wish) : 0;
+    return seconds > 0 ? seconds : 8;
+}
+
 void start_beats(const Carrier *c)
 {
-    const char *patience = getenv("LATHE_RANK_PATIENCE");
-    const double seconds = patience ? atof(patience) : 0;
     beats.carrier = c;
-    if (seconds > 0) beats.patience = seconds;
+    beats.patience = ranks_patience();
     beats.now = seconds_now();
     beats.next = beats.now;
     beats.line = must_alloc((size_t)(c->rank == 0 ? c->ranks : 1) * sizeof *beats.line);
@@ -117,7 +124,7 @@ bool was_stopped(void) { return beats.woken > 0 && beats.now - beats.woken < bea
 int lost_rank(void) { return atomic_load(&beats.failed) ? beats.lost : NONE; }
 
 /* "rank 2 of 4, on HOST"; from malloc */
-static char *name_of(const Line *l)
+static char *named_rank(const Line *l)
 {
     const Word *w = &l->last;
     return text_of("rank %d of %d%s%.*s", w->rank, beats.carrier->ranks, *w->host ? ", on " : "", HOST, w->host);
@@ -132,7 +139,7 @@ static void lose(Line *l, const char *how)
         l->ended = l->gone = beats.parted = true;
         return;
     }
-    snprintf(text, sizeof text, "%s%s %s; it was at step %lld, %s", name_of(l), *w->host ? "," : "", how,
+    snprintf(text, sizeof text, "%s%s %s; it was at step %lld, %s", named_rank(l), *w->host ? "," : "", how,
              (long long)w->step + 1, doing[w->action]);
     beats.lost = w->rank;
     fail_run(EXIT_RANK, text);
@@ -144,6 +151,9 @@ static void lose_process(int rank)
     if (rank < first_line() || rank >= lines() || beats.line[rank].ended) return;
     lose(&beats.line[rank], "has ended without a word");
 }
+
+void ask_for_save(void) { atomic_store(&beats.asks, true); }
+bool take_asked_save(void) { return atomic_exchange(&beats.asked, false); }
 
 void watch_processes(const int64_t *process) { atomic_store(&beats.process, process); }
 
@@ -172,23 +182,24 @@ bool failure_was_told(void) { return beats.answered; }
 /* ------------------------------------------------------------------ words in */
 
 /* Of a rank that has said why it fails. */
-static void take_reason(Line *l)
+static void take_why(Line *l)
 {
     const Word *w = &l->last;
     l->last = l->in;
     fail_run(w->code,
-             text_of("%s, at step %lld, %s: %s", name_of(l), (long long)w->step + 1, doing[w->action], w->text));
+             text_of("%s, at step %lld, %s: %s", named_rank(l), (long long)w->step + 1, doing[w->action], w->text));
 }
 
-static void take_word(Line *l)
+static void take_line(Line *l)
 {
     Word *w = &l->in;
     w->host[HOST - 1] = w->text[TEXT - 1] = 0;
     switch (w->kind) {
     case WORD_BEAT:
         if (w->action >= 0 && w->action <= RANK_ENDS) l->last = *w;
+        if (w->code) atomic_store(&beats.asked, true);
         break;
-    case WORD_FAILED: take_reason(l); break;
+    case WORD_FAILED: take_why(l); break;
     case WORD_GONE: lose_process(w->code); break;
     case WORD_LOST:
         beats.answered = true;
@@ -198,19 +209,19 @@ static void take_word(Line *l)
     }
 }
 
-static void hear(Line *l, int from)
+static void hear_line(Line *l, int from)
 {
     const Carrier *c = beats.carrier;
     while (!l->ended && c->ended(l->receiving)) {
         l->heard = beats.now;
-        take_word(l);
+        take_line(l);
         if (!l->ended) l->receiving = c->receive(from, CHANNEL_WORD, &l->in, sizeof l->in);
     }
 }
 
 /* ------------------------------------------------------------------ words out */
 
-static void say(Line *l, int to, const Word *w)
+static void say_word(Line *l, int to, const Word *w)
 {
     if (l->sending != NONE) return;
     l->out = *w;
@@ -263,7 +274,7 @@ static void watch_neighbours(void)
         if (!process[k] || !process_has_ended(process[k])) continue;
         const Word gone = {.kind = WORD_GONE, .rank = beats.carrier->rank, .code = k};
         if (leads() || k == 0) lose_process(k);
-        else if (is_said(&beats.line[0])) say(&beats.line[0], 0, &gone);
+        else if (is_said(&beats.line[0])) say_word(&beats.line[0], 0, &gone);
     }
 }
 
@@ -273,11 +284,12 @@ static void watch(void)
     int gone;
     for (int k = first_line(); k < lines(); k++) {
         Line *l = &beats.line[k];
-        hear(l, k);
+        hear_line(l, k);
         if (l->ended) continue;
         if (leads()) note_slow(l);
-        if (beats.now - l->heard > beats.patience)
-            lose(l, text_of("has given no sign for %.0f s", beats.now - l->heard));
+        if (beats.now - l->heard <= beats.patience) continue;
+        beats.hangs = true;
+        lose(l, text_of("has given no sign for %.0f s", beats.now - l->heard));
     }
     if (!atomic_load(&beats.failed)) watch_neighbours();
     if (atomic_load(&beats.failed) || !c->lost(&gone)) return;
@@ -297,7 +309,7 @@ static Beat_state end_beats(void)
         bool free = true;
         for (int k = first_line(); k < lines(); k++) free &= is_said(&beats.line[k]);
         if (!free) return BEATS_GO_ON;
-        for (int k = first_line(); k < lines(); k++) say(&beats.line[k], k, &w);
+        for (int k = first_line(); k < lines(); k++) say_word(&beats.line[k], k, &w);
         beats.said = true;
     }
     for (int k = first_line(); k < lines(); k++) all &= is_said(&beats.line[k]) && beats.line[k].ended;
@@ -310,7 +322,7 @@ static void say_to_all(const Word *w)
     const double until = seconds_now() + 1;
     bool all = false;
     for (int k = first_line(); k < lines(); k++) beats.line[k].told = false;
-    if (beats.lost > 0) (void)is_said(&beats.line[beats.lost]), say(&beats.line[beats.lost], beats.lost, w);
+    if (beats.lost > 0) (void)is_said(&beats.line[beats.lost]), say_word(&beats.line[beats.lost], beats.lost, w);
     for (; !all && seconds_now() < until; beats.carrier->pause(0.001)) {
         all = true;
         for (int k = first_line(); k < lines(); k++) {
@@ -319,7 +331,7 @@ static void say_to_all(const Word *w)
             const bool free = is_said(l);
             all &= free && l->told;
             if (!free || l->told) continue;
-            say(l, k, w);
+            say_word(l, k, w);
             l->told = true;
         }
     }
@@ -327,13 +339,23 @@ static void say_to_all(const Word *w)
 
 static void say_beat(void)
 {
-    const Word w = own_beat();
+    Word w = own_beat();
     const bool begins = beats.starts && w.action != RANK_STARTS;
     if (beats.now < beats.next && !begins) return;
     beats.next = beats.now + 1;
     beats.starts = w.action == RANK_STARTS;
-    for (int k = first_line(); k < lines(); k++)
-        if (is_said(&beats.line[k])) say(&beats.line[k], k, &w);
+    for (int k = first_line(); k < lines(); k++) {
+        if (!is_said(&beats.line[k])) continue;
+        w.code = !leads() && atomic_exchange(&beats.asks, false);
+        say_word(&beats.line[k], k, &w);
+    }
+}
+
+/* A rank that hangs, or was stopped, would stay: not every launcher ends it. */
+static void end_lost(void)
+{
+    const int64_t *process = atomic_load(&beats.process);
+    if (process && beats.hangs && beats.lost != NONE && process[beats.lost]) kill((pid_t)process[beats.lost], SIGKILL);
 }
 
 /* A rank that fails by itself waits for rank 0 to say so; a run that has failed, for rank 0 to tell it. */
@@ -357,6 +379,7 @@ void end_failed(bool (*tell)(int code, const char *text))
     w.code = beats.code;
     snprintf(w.text, sizeof w.text, "%.*s", TEXT - 1, beats.text);
     if (leads()) say_to_all(&w);
+    end_lost();
 }
 
 Beat_state beat(bool ending)

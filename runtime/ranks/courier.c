@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST_BEGUN = 256, ENDED = -1 };
 
@@ -35,7 +36,8 @@ static struct Courier {
     Exchange all[MOST_BEGUN];
     int64_t begun, started, ended; /* exchanges */
     bool (*tell)(int code, const char *text);
-    bool opened, ending, failed; /* failed: this rank has, and has told */
+    double closing;                      /* since then; another rank that hangs can hinder it */
+    bool closed, opened, ending, failed; /* failed: this rank has, and has told */
 } courier = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 const Carrier *carrier_in_use(void) { return courier.carrier; }
@@ -112,7 +114,7 @@ static bool is_ending(void)
     return ending;
 }
 
-static void take_room(void)
+static void make_exchanges(void)
 {
     const size_t n = (size_t)courier.carrier->ranks;
     for (int i = 0; i < MOST_BEGUN; i++) {
@@ -135,12 +137,36 @@ static void end_with_failure(void)
     pthread_mutex_unlock(&courier.lock);
 }
 
+static void note_close(double since, bool closed)
+{
+    pthread_mutex_lock(&courier.lock);
+    courier.closing = since;
+    courier.closed = closed;
+    pthread_cond_broadcast(&courier.changed);
+    pthread_mutex_unlock(&courier.lock);
+}
+
+static void close_carrier(void)
+{
+    note_close(seconds_now(), false);
+    courier.carrier->close();
+}
+
+/* The lock is held.  Until something has changed, or a while has passed. */
+static void wait_a_while(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    pthread_cond_timedwait(&courier.changed, &courier.lock, &until);
+}
+
 static void *carry(void *unused)
 {
     const char *refusal = NULL;
     const Carrier *c = courier.open(courier.with, &refusal);
     courier.carrier = c;
-    if (c) take_room(), start_beats(c);
+    if (c) make_exchanges(), start_beats(c);
     pthread_mutex_lock(&courier.lock);
     courier.refusal = refusal;
     courier.opened = true;
@@ -151,11 +177,13 @@ static void *carry(void *unused)
         if (!is_ending() || busy) busy = carry_on();
         const Beat_state state = beat(is_ending() && !busy);
         if (state == BEATS_FAILED) end_with_failure();
-        if (state == BEATS_ENDED) c->close();
-        if (state == BEATS_FAILED || state == BEATS_ENDED || state == BEATS_PARTED) return unused;
+        if (state == BEATS_ENDED) close_carrier();
+        if (state == BEATS_FAILED || state == BEATS_ENDED || state == BEATS_PARTED) break;
         if (busy) c->pause(0.001);
         else wait_for_work();
     }
+    note_close(0, true);
+    return unused;
 }
 
 const char *start_courier(const Carrier *(*open)(void *with, const char **refusal), void *with)
@@ -163,9 +191,12 @@ const char *start_courier(const Carrier *(*open)(void *with, const char **refusa
     courier.open = open;
     courier.with = with;
     if (!start_thread(&courier.thread, carry, NULL)) return "the system refused a thread";
+    const double from = seconds_now(), most = 8 * ranks_patience();
     pthread_mutex_lock(&courier.lock);
-    while (!courier.opened) pthread_cond_wait(&courier.changed, &courier.lock);
+    while (!courier.opened && seconds_now() - from < most) wait_a_while();
+    const bool opened = courier.opened;
     pthread_mutex_unlock(&courier.lock);
+    if (!opened) return text_of("the ranks have not found each other for %.0f s; one may hang, or its machine", most);
     if (!courier.carrier) pthread_join(courier.thread, NULL);
     return courier.carrier ? NULL : courier.refusal;
 }
@@ -176,8 +207,9 @@ void end_courier(void)
     pthread_mutex_lock(&courier.lock);
     courier.ending = true;
     pthread_cond_signal(&courier.told);
+    while (!courier.closed && !(courier.closing > 0 && seconds_now() - courier.closing > ranks_patience()))
+        wait_a_while();
     pthread_mutex_unlock(&courier.lock);
-    pthread_join(courier.thread, NULL);
 }
 
 /* ------------------------------------------------------------------ what others call */
@@ -212,7 +244,7 @@ bool exchange(const Piece *piece) { return wait_for_exchange(begin_exchange(piec
 
 void when_ranks_fail(bool (*tell)(int code, const char *text)) { courier.tell = tell; }
 
-bool tell_failure(int code, const char *text)
+bool tell_own_failure(int code, const char *text)
 {
     int before;
     if (!courier.carrier || pthread_equal(pthread_self(), courier.thread)) return false;

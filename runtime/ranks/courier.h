@@ -32,12 +32,14 @@ int64_t begin_exchange(const Piece *piece, int64_t after, void (*finish)(void *w
 bool wait_for_exchange(int64_t number); /* until it and all before it have ended; false: the run has failed */
 bool exchange(const Piece *piece);      /* both */
 void rank_does(Rank_action action, int64_t step); /* for the words about a rank that is lost */
+void ask_for_save(void);    /* of rank 0, by another rank: also in a signal handler */
+bool take_asked_save(void); /* by rank 0: whether another has asked since */
 const char *ranks_failure(int *code);  /* NULL: none */
 int lost_rank(void);                   /* whose silence is that; -1: none */
 bool was_stopped(void);                /* this process, shortly before: the others have ended without it */
 /* This rank ends with a failure: rank 0, or all, are told.  Returns whether rank 0 has printed the text.  Does not
  * return if the run has failed already. */
-bool tell_failure(int code, const char *text);
+bool tell_own_failure(int code, const char *text);
 /* If another rank is lost or has failed, the thread calls it until it returns true; others then learn of it, and this
  * process ends.  Not once ranks are parting. */
 void when_ranks_fail(bool (*tell)(int code, const char *text));

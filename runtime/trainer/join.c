@@ -3,6 +3,7 @@
  * Processes that mpirun or srun started join by MPI, before they read anything; those of --ranks N are forked once the
  * data is open, and share wires.  A rank that fails tells the others why (ranks/beats.c); rank 0 prints it. */
 #include "trainer/join.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/json_text.h"
 #include "base/words.h"
@@ -45,12 +46,14 @@ const char *launcher_words(const Trainer *t) { return promised ? text_of("%s -n 
 
 /* ------------------------------------------------------------------ failing */
 
-static int own_code; /* of rank 0, which has said why it fails */
+static int own_code = EXIT_ERROR; /* of this rank, which fails */
 
-static void end_others(void)
+static void end_others(void) { (void)tell_own_failure(own_code, "rank 0 has failed"); }
+
+/* At the end of a process that has failed: what MPI would do then might wait for others. */
+static void leave_mpi_out(void)
 {
-    (void)tell_failure(own_code, "rank 0 has failed");
-    carrier_in_use()->leave(own_code);
+    if (joined) carrier_in_use()->leave(own_code);
 }
 
 /* "trainer, rank 2 of 4, on HOST: error: …" without what rank 0 says by itself. */
@@ -68,8 +71,9 @@ static bool tell_others(int code, const char *text)
     int before;
     if (!joined || atomic_flag_test_and_set(&telling)) return false;
     own_code = code;
+    if (joined->rank > 0) note("error: %s", reason_in(text));
     if (joined->rank == 0 && !ranks_failure(&before)) atexit(end_others);
-    else if (tell_failure(code, reason_in(text))) carrier_in_use()->leave(code);
+    else if (tell_own_failure(code, reason_in(text))) carrier_in_use()->leave(code);
     if (called) atomic_store(&called->told, true);
     return false;
 }
@@ -112,6 +116,7 @@ static void name_rank(const Trainer *t)
 static void join_with(const Trainer *t)
 {
     joined = t;
+    if (promised) atexit(leave_mpi_out);
     when_ranks_fail(tell_and_save);
     before_failing(tell_others);
 }
@@ -144,9 +149,8 @@ void expect_ranks(const Trainer *t)
     if (strcmp(t->command, "train") == 0 || strcmp(t->command, "info") == 0) return;
     end_unless_first(&p);
     fail(EXIT_USAGE, NULL,
-         "%s has started %d of `%s %s`: ranks share the work of train alone; start it once, without %s, or, if each is "
-         "to "
-         "work by itself, unset %s for it",
+         "%s has started %d of `%s %s`: ranks share the work of train alone; start it once, without %s, or, if each "
+         "is to work by itself, unset %s for it",
          p.launcher, p.ranks, t->program, t->command, p.launcher, p.variable);
 }
 
@@ -209,13 +213,54 @@ void join_processes(Trainer *t)
     join_with(t);
 }
 
+void open_rank_log(const Trainer *t, int64_t step)
+{
+    Fault f = {0};
+    char *folder = text_of("%s/logs", run_folder(t));
+    if (!joined || !make_folders(folder, &f)) return;
+    note_into(text_of("%s/rank-%d.txt", folder, t->rank));
+    note("rank %d of %d, on %s, process %d, begins after step %lld", t->rank, gpus_of(t), host_name(), (int)getpid(),
+         (long long)step);
+}
+
 void part_processes(const Trainer *t)
 {
+    if (t->rank > 0) note("ends with the run");
     if (called && t->rank == 0) atomic_store(&called->ending, true);
     rank_does(RANK_ENDS, 0);
     end_courier();
     before_failing(NULL);
     joined = NULL;
+}
+
+/* ------------------------------------------------------------------ where they start */
+
+enum { CHECKPOINT_PATH = 4096, LATE = 30 }; /* s: shared file systems may show new files later on other machines */
+
+static void wait_until_seen(const Trainer *t, const char *checkpoint)
+{
+    const char *last = text_of("%s/state.json", checkpoint);
+    const double from = seconds_now();
+    while (access(last, R_OK) != 0 && seconds_now() - from < LATE) nanosleep(&(struct timespec){0, 100000000}, NULL);
+    if (access(last, R_OK) != 0)
+        fail(EXIT_DATA, checkpoint,
+             "rank 0 goes on from this checkpoint, and rank %d, on %s, does not see it; let all ranks see one run "
+             "folder under one path (--out)",
+             t->rank, host_name());
+}
+
+void agree_on_checkpoint(Trainer *t)
+{
+    if (!joined) return;
+    char *path = must_alloc(CHECKPOINT_PATH);
+    Piece *piece = must_alloc((size_t)gpus_of(t) * sizeof *piece);
+    if (t->rank == 0 && t->resume) snprintf(path, CHECKPOINT_PATH, "%s", find_checkpoint(t));
+    for (int k = 0; k < gpus_of(t); k++)
+        piece[k] = (Piece){path, path, t->rank == 0 ? CHECKPOINT_PATH : 0, t->rank && k == 0 ? CHECKPOINT_PATH : 0};
+    must_go_on(exchange(piece));
+    if (t->rank > 0 && *path) wait_until_seen(t, path);
+    if (t->rank > 0) t->resume = *path ? path : NULL;
+    free(piece);
 }
 
 /* ------------------------------------------------------------------ are they alike? */

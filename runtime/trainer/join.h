@@ -12,8 +12,10 @@ bool was_started_by_others(const Trainer *t);
 const char *launcher_words(const Trainer *t); /* "mpirun -n 4 ", or "" */
 void settle_place(const Trainer *t, int *own, int *all); /* this process' number, and how many there are, in this machine */
 void join_processes(Trainer *t);                       /* forks if nobody else has started the ranks; joins them */
+void agree_on_checkpoint(Trainer *t); /* ranks of several machines go on from the one that rank 0 finds, or none */
 struct Data;
 void check_alike(const Trainer *t, struct Data *d, int64_t step); /* ends the program if ranks are of other builds, … */
+void open_rank_log(const Trainer *t, int64_t step);    /* of a follower, RUN/logs/rank-K.txt: it prints nothing */
 void part_processes(const Trainer *t);                 /* in good order; all ranks call it */
 
 #endif

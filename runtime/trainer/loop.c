@@ -65,6 +65,7 @@ static void on_save_signal(int number)
 {
     (void)number;
     save_wanted = 1;
+    ask_for_save();
 }
 
 /* Called at the start: a save requested during loading must not end the run.  SIGPIPE must not either: when nobody
@@ -124,6 +125,7 @@ static void save_run(Training *r)
     save_wanted = 0;
     r->saved_at = seconds_now();
     if (saved_step(r->saver) == r->at.step) return;
+    rank_does(RANK_SAVES, r->at.step - 1);
     r->at.elapsed = r->saved_at - r->report.started;
     keep_lock(run_folder(r->t));
     begin_save(r->saver, &r->at, state_json(r->t, &r->data, &r->at));
@@ -190,6 +192,7 @@ static bool evaluate_weights(Training *r)
     const Lathe_recipe *recipe = &r->t->recipe;
     bool late = saved_step(r->saver) == r->at.step;
     double from = seconds_now();
+    rank_does(RANK_EVALUATES, r->at.step - 1);
     r->scores = evaluate(&r->data, &r->memory, r->t, recipe->eval_rows);
     add_rouge(&r->scores, r->texts, r->at.step);
     add_task_metric(&r->scores, &r->data, &r->memory, r->t);
@@ -350,6 +353,7 @@ static bool one_step(Training *r)
     int64_t step = r->at.step;
     const Lathe_entry *e = train_for_step(&r->turns, r->t->model, step);
     double from = seconds_now();
+    rank_does(RANK_READS, step);
     if (!fill_step(&r->data, e, r->memory.call, step)) return false;
     set_scalars(e, r->memory.call, r->t->seed, step, 0);
     note_batch(r->record, e, r->memory.call);
@@ -393,6 +397,7 @@ static void evaluate_and_save(Training *r)
 {
     const Lathe_recipe *recipe = &r->t->recipe;
     bool best = (due(r->at.step, recipe->eval_every) || epochs_due(r)) && evaluate_run(r);
+    if (take_asked_save()) save_wanted = 1;
     if (best || due(r->at.step, recipe->save_every) || save_wanted || long_unsaved(r)) save_run(r);
 }
 
@@ -440,8 +445,7 @@ static void tell_end_of_data(Training *r)
         return;
     }
     close_report(&r->report);
-    if (r->at.step)
-        note("step %lld is saved; to continue: `%s`", (long long)r->at.step, resume_command(r->t));
+    if (r->at.step) note("step %lld is saved; to continue: `%s`", (long long)r->at.step, resume_command(r->t));
     end_program(code, failure);
 }
 

@@ -348,8 +348,10 @@ int follow(const Trial *c, int64_t step)
 {
     const Optimizer *o = &c->turns->at[0].optimizer;
     const Memory *m = c->memory;
-    for (;;) {
-        switch (next_order(c, step)) {
+    for (bool opened = false;; opened = true) {
+        const Ranks_order order = next_order(c, step);
+        if (!opened) open_rank_log(c->t, step); /* rank 0 has the folder now */
+        switch (order) {
         case RANKS_STEP: follow_step(c, step++); break;
         case RANKS_GATHER:
             finish_steps();

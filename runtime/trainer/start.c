@@ -50,6 +50,7 @@ static void find_start(Training *r)
 {
     Trainer *t = r->t;
     r->at = (Progress){.evaluated = -1, .best_step = -1};
+    agree_on_checkpoint(t);
     if (t->adapter && !t->weights)
         fail(EXIT_USAGE, NULL, "--adapter is of adapters over weights: %s",
              t->resume ? "--resume has its own; leave it out" : "give these with --init PATH");
