@@ -68,6 +68,8 @@ static void tell_outcome(const Choice *c, const Options *asked, int to)
     Desc *d = front(options_of(c, asked));
     struct Outcome is = {.total = INT64_MAX};
     if (d->batch % c->by.split) snprintf(is.uncut, sizeof is.uncut, "batch = %lld", (long long)d->batch);
+    else if (asked->exact_rows && c->by.split > 1)
+        snprintf(is.uncut, sizeof is.uncut, "--exact-sums has its own groups");
     else if (d->uncut) snprintf(is.uncut, sizeof is.uncut, "%s", d->uncut);
     if (!is.uncut[0]) {
         const Module *m = compile(d);

@@ -71,6 +71,13 @@ static void give_head_rows(const char *value)
     if (*end || line_of.options.head_rows < 1) usage_error("--head-rows %s: expected a number of rows", value);
 }
 
+static void give_exact_rows(const char *value)
+{
+    char *end;
+    line_of.options.exact_rows = strtoll(value, &end, 10);
+    if (*end || line_of.options.exact_rows < 1) usage_error("--exact-sums %s: expected a number of rows", value);
+}
+
 static void give_recompute(const char *value)
 {
     char *end;

@@ -139,6 +139,7 @@ void take_options(const char *words)
         else if (same(word, "--lora")) options.lora = value;
         else if (same(word, "--set")) push(&options.sets, value);
         else if (same(word, "--split")) options.split = atoi(value);
+        else if (same(word, "--exact-sums")) options.exact_rows = atoi(value);
         else if (same(word, "--head-rows")) options.head_rows = atoi(value);
         else must(flag);
     }

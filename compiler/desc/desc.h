@@ -132,7 +132,7 @@ const Graph *entry_graph(const Desc *d, Entry entry);       /* the first of that
 int turn_of(const Desc *d, const char *param);              /* the turn that trains it; -1: none */
 bool has_directions(const Desc *d);                         /* an optimizer is written in Lua */
 const Direction *direction_of(const Desc *d, const char *param); /* that of its optimizer; NULL: that is not written in Lua */
-int64_t pieces_of_micro_batch(const Desc *d, const Graph *g); /* that --memory cuts each micro-batch of training into; it divides the rows */
+int64_t pieces_of_micro_batch(const Desc *d, const Graph *g); /* that --memory or --exact-sums cuts each micro-batch of training into; it divides the rows */
 int64_t parts_of_batch(const Desc *d, const Graph *g);      /* micro-batches, or their pieces, that g computes one after another */
 
 /* parameters.c */

@@ -106,7 +106,8 @@ Desc *parse_graphs(const char *file, const char *text, const Options *o)
 
 int64_t pieces_of_micro_batch(const Desc *d, const Graph *g)
 {
-    int split = d->options->split;
+    const Options *o = d->options;
+    const int64_t split = o->exact_rows && d->batch % o->exact_rows == 0 ? d->batch / o->exact_rows : o->split;
     bool cut = split > 1 && entry_of(g)->step && d->batch % split == 0;
     return cut ? split : 1;
 }

@@ -412,6 +412,7 @@ static void say_model_table(Page *page, Text *t, const Categories *categories)
     say(t, "    .planned_bytes = %lld, .lower_bound_bytes = %lld,\n", (long long)p->total, (long long)p->lower_bound);
     say_device(page, t, categories);
     if (d->one_rank && made_for_ranks(d->options)) say_wrapped(t, format("    .one_rank = %s,", quoted(d->one_rank)));
+    if (d->options->exact_rows) say(t, "    .exact_rows = %lld,\n", (long long)d->options->exact_rows);
     say(t, "};\n\n");
 }
 

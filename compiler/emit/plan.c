@@ -93,6 +93,32 @@ static void say_cache(Page *page, Text *t)
             grouped(bytes), grouped(wide));
 }
 
+/* Of a step: the groups of rows of --exact-sums; 1: there are none. */
+static int64_t groups_of_step(const Desc *d)
+{
+    const Graph *train = d->options->exact_rows ? entry_graph(d, ENTRY_train) : NULL;
+    return train ? parts_of_batch(d, train) : 1;
+}
+
+/* Of work: all partial sums but the outermost, which is that of the gradients. */
+static int64_t bytes_of_partial_sums(const Desc *d, const Plan *p)
+{
+    int64_t bytes = 0;
+    for (int64_t groups = groups_of_step(d); groups > 2; groups /= 2) bytes += p->gradients;
+    return bytes;
+}
+
+static void say_exact(Text *t, const Desc *d)
+{
+    const long long rows = (long long)d->options->exact_rows, groups = (long long)groups_of_step(d);
+    if (rows)
+        say(t,
+            "--exact-sums: a step has %lld group%s of %lld row%s, one after another: products of so few rows take "
+            "longer, "
+            "and each group's gradients are added by kernels of their own\n",
+            groups, groups > 1 ? "s" : "", rows, rows > 1 ? "s" : "");
+}
+
 void print_plan(Page *page, Text *t)
 {
     const Module *m = page->module;
@@ -108,6 +134,7 @@ void print_plan(Page *page, Text *t)
     if (o->split > 1)
         say(t, "each micro-batch of %lld rows is cut into %d of %lld (--memory)\n", (long long)page->desc->batch,
             o->split, (long long)(page->desc->batch / o->split));
+    say_exact(t, page->desc);
     say_category(t, "parameters", p->parameters);
     if (p->teacher) say_category(t, "teacher", p->teacher);
     say_category(t, "gradients", p->gradients);
@@ -115,6 +142,7 @@ void print_plan(Page *page, Text *t)
     say_category(t, "inputs", p->inputs);
     say_category(t, "outputs", p->outputs);
     say_category(t, "work", p->work);
+    say_part(t, "partial gradients", bytes_of_partial_sums(page->desc, p));
     if (!device) say_category(t, "blas", p->blas);
     if (!device) say_category(t, p->data ? "data, at most" : "data", p->data); /* a small data set takes less */
     say_category(t, "generation", p->generation);

@@ -7,6 +7,7 @@
  * parts are multiplied by it.  graph/rows.h finds these values. */
 #include "front/objective.h"
 #include "graph/rows.h"
+#include "passes/passes.h"
 #include "runtime/math/double.h"
 
 #include <math.h>
@@ -74,7 +75,9 @@ static Node *edited(Rewrite *r, Node *old, Node *const *in)
 
 static Node *over_micro_batches(Cut *c, Node *n)
 {
+    const bool exact = c->trace->desc->options->exact_rows;
     Loop *l = loop_again(c->parts, false);
+    l->keeps = l->apart = exact;
     Rewrite r = {.node = edited, .user = c};
     *table_at(&r.done, c->parts->index) = l->index;
     for (int k = 0; k < c->parts->xs.n; k++)
@@ -82,7 +85,8 @@ static Node *over_micro_batches(Cut *c, Node *n)
     Node *value = rewritten(&r, n);
     loop_yield(l, value);
     loop_close(l);
-    return reduce(OP_sum, loop_stack(l, value), 1, &(int){0});
+    Node *each = loop_stack(l, value);
+    return exact ? sum_in_pairs(each) : reduce(OP_sum, each, 1, &(int){0});
 }
 
 /* The sum (or mean) of n over all parts, outside the loop over parts; new: its rewritten value for one part. */
@@ -90,6 +94,11 @@ static Node *over_all_parts(Cut *c, Node *n, Node *new, bool mean)
 {
     Node *total = table_get(&c->totals, n);
     if (total) return total;
+    if ((op_info[n->op].facts & (REARRANGES | REPEATS)) &&
+        new->op == n->op) { /* few numbers, to be repeated after it */
+        Node *in = over_all_parts(c, n->in[0], new->in[0], mean);
+        return *table_at(&c->totals, n) = remade(n, &in);
+    }
     total = over_all_ranks(c, c->parts ? over_micro_batches(c, n) : new);
     if (mean) total = scaled_loss(c, total, -1);
     return *table_at(&c->totals, n) = total;

@@ -56,7 +56,7 @@ Graph *begin_entry(Trace *trace, Entry entry)
     trace->open.n = trace->copies.n = trace->states.n = 0;
     trace->rows = (Table){0};
     make_with((Making){.where = making().where});
-    if (micro > 1) {
+    if (micro > 1 || (d->options->exact_rows && entry_of(g)->step)) {
         g->micro = loop_open("micro", micro, false);
         if (!g->grown) g->micro->axis = axis_scaled(axis_of("accumulate", d->recipe.accumulate), split, 1);
     }

@@ -120,6 +120,7 @@ struct Loop {
     int axis;                   /* what its iterations are */
     bool reverse;
     bool keeps;                 /* saves memory, so pass_split keeps it */
+    bool apart;                 /* an iteration has its bits however many there are: it is computed alone, and complete when it is added */
     const char *name;           /* for index names: "layer", "time", "micro", "copy" */
     Loop *parent;               /* innermost loop that the loop node depends on; set by loop_close */
     Node *index;                /* ARG_INDEX, i32 [] */

@@ -215,6 +215,7 @@ static Loop *open_line(Parser *q)
     make_with((Making){0});
     Loop *l = loop_open(name, trip, took_word(q, "reverse"));
     l->keeps = took_word(q, "keep");
+    l->apart = took_word(q, "apart");
     return l;
 }
 

@@ -217,7 +217,8 @@ static void print_body(Printer *p, Loop *l, const Nodes *roots)
 static void say_loop(Text *t, const Loop *l)
 {
     say_word(t, l->name ? l->name : "");
-    say(t, " %lld%s%s", (long long)l->trip, l->reverse ? " reverse" : "", l->keeps ? " keep" : "");
+    say(t, " %lld%s%s%s", (long long)l->trip, l->reverse ? " reverse" : "", l->keeps ? " keep" : "",
+        l->apart ? " apart" : "");
 }
 
 static void print_loop(Printer *p, const Node *n)

@@ -8,7 +8,7 @@
 static void absorb_next(Cut *cut, Level *level, Node *n)
 {
     (void)level;
-    if (n->op != OP_loop) return;
+    if (n->op != OP_loop || n->loop->apart) return;
     const Loop *l = n->loop;
     for (int k = 0; k < l->carries.n; k++) {
         Node *next = l->carries.at[k].next, *arg = l->carries.at[k].arg;

@@ -25,6 +25,7 @@ Loop *loop_again(const Loop *old, bool reverse)
 {
     Loop *l = loop_open(old->name, old->trip, reverse);
     l->keeps = old->keeps;
+    l->apart = old->apart;
     l->axis = old->axis;
     return l;
 }

@@ -390,11 +390,11 @@ static void close_micro(Graph *g)
     make_with(was);
 }
 
-/* 1, a micro-batch's share of it; under fp16 times the loss scale. */
+/* 1, or a micro-batch's share of it; under fp16 times the loss scale. */
 static Node *gradient_of_loss(const Graph *g, const Desc *d)
 {
     DType t = g->outs.at[0].node->dtype;
-    Node *one = scalar(g->micro ? 1.0 / (double)g->micro->trip : 1.0, t);
+    Node *one = scalar(g->micro && !d->options->exact_rows ? 1.0 / (double)g->micro->trip : 1.0, t);
     if (!precision_of(d->options).scaled) return one;
     return map2(OP_mul, one, cast_op(input_node("loss_scale", F32, (Shape){0}), t));
 }
@@ -467,6 +467,7 @@ void pass_grad(Graph *g, const Desc *d)
     make_with((Making){.where = was.where, .phase = 1});
     add_gradients(g, d);
     if (g->micro && d->recipe.noise_scale) add_part_squares(g);
-    if (g->micro) close_micro(g);
+    if (g->micro && d->options->exact_rows) close_in_pairs(g);
+    else if (g->micro) close_micro(g);
     make_with(was);
 }

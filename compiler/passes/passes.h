@@ -10,6 +10,8 @@ const char *needed_forward(const Graph *g);                 /* by a node's id: w
 const char *needed_by_ranks(const Graph *g);                /* whether a sum over ranks needs it; NULL: there is none */
 bool gradient_flows(const Node *n, int i);                  /* passes/grad.c: does a gradient of n give input i one? */
 void add_part_squares(Graph *g);                            /* passes/grad_noise.c: after the gradients, Graph.micro still open */
+void close_in_pairs(Graph *g);                              /* passes/grad_exact.c: Graph.micro, for --exact-sums */
+Node *sum_in_pairs(Node *n);                                /* n: [a power of two, …], over its first axis */
 void reached_parameters(const Graph *g, Strings *names);    /* of which the loss, outs[0], depends on differentiably */
 
 #endif

@@ -21,7 +21,7 @@
  * inner loops, attention whose offset or draws' keys differ, and what feeds them stay.  A loop that is there to save
  * memory (`keeps`) is left alone.  A layer loop has no such dots: both operands vary.  Inner loops are split first.
  * Values that leave the loop for later are stacked; cheap ones whose operands are at hand outside are computed there
- * instead.
+ * instead, but for those of a loop whose iterations are computed one by one (`apart`).
  *
  * Needs closed loops, Graph.micro NULL.  Leaves loops whose sums were taken out with dead carries, which pass_clean
  * drops. */
@@ -61,7 +61,7 @@ static bool decide_outside(Body *b, const Node *n)
     if (f->after || f->before) return true;
     if (!has_along(n) || !is_cheap(n)) return false;
     if (op_info[n->op].facts & (REARRANGES | REPEATS)) return true;
-    if (f->fixed && !f->can_precede) return false;
+    if (b->l->apart || (f->fixed && !f->can_precede)) return false;
     for (int i = 0; i < n->nin; i++)
         if (!at_hand(b, n->in[i])) return false;
     return true;

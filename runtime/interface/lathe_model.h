@@ -470,6 +470,7 @@ typedef struct Lathe_model {
     int64_t planned_bytes, lower_bound_bytes;       /* of the device, if there is one */
     const struct Lathe_device *device;              /* on which its entries run; NULL: the processor */
     const char *one_rank;       /* why several ranks cannot share a batch: "gpt.lua:12: …"; NULL: they can */
+    int64_t exact_rows;         /* --exact-sums: the rows of a group; sums of groups, and of ranks, are of pairs; 0: in any order */
     int host_categories;                            /* the last ones, which are host memory beside the device's */
     const struct Lathe_model *teacher;  /* --distill: of it name, sizes, param and hf; its array is behind this one's; NULL: none */
     struct { double alpha, temperature; } distill;

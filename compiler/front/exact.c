@@ -1,0 +1,36 @@
+/* exact.c: --exact-sums: what it cannot be with. */
+#include "desc/target.h"
+#include "front/front.h"
+
+static const char *why_not_exact(const Desc *d)
+{
+    if (d->options->target->device) return "it is for processors, not yet for --target cuda; leave it out there";
+    if (makes_library(d->options)) return "it is for trainers, whose ranks share a step; leave it out of a library";
+    if (d->recipe.noise_scale) return "it does not measure noise_scale; leave one of them out";
+    if (d->recipe.accumulate_at) return "its steps all have as many rows; leave accumulate_at or it out";
+    if (d->one_rank) return format("%s, so a batch cannot be cut into groups of rows", d->one_rank);
+    return NULL;
+}
+
+/* After all other checks: they find Desc.one_rank. */
+void check_exact_sums(const Trace *trace)
+{
+    const Desc *d = trace->desc;
+    const long long rows = (long long)d->options->exact_rows, batch = (long long)d->batch;
+    if (!rows) return;
+    const char *why = why_not_exact(d);
+    if (why) usage_error("--exact-sums %lld: %s", rows, why);
+    if (batch % rows)
+        err(place_of_key(trace, NULL, "batch"),
+            "--exact-sums %lld cuts each batch into groups of %lld rows, and batch = %lld is no multiple of it; choose "
+            "a "
+            "batch that is, or another number of rows",
+            rows, rows, batch);
+    const long long parts = batch / rows * (long long)d->recipe.accumulate;
+    if (parts & (parts - 1))
+        err(place_of_key(trace, NULL, d->recipe.accumulate > 1 ? "accumulate" : "batch"),
+            "--exact-sums %lld: a step of one process has %lld groups of %lld rows (batch = %lld, accumulate = %lld), "
+            "and "
+            "only a power of two of them can be added in pairs; change batch, accumulate or the number of rows",
+            rows, parts, rows, batch, (long long)d->recipe.accumulate);
+}
