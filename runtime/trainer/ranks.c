@@ -23,12 +23,14 @@
 #include "trainer/board.h"
 #include "trainer/called.h"
 #include "trainer/join.h"
+#include "trainer/local_steps.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
 #include "trainer/shared.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
 #include "trainer/trial.h"
+#include "trainer/unsent.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +38,7 @@
 #include <sys/mman.h>
 
 typedef enum Ranks_order {
-    RANKS_STEP, RANKS_GATHER, RANKS_SHOW_MEAN, RANKS_SHOW_TRAINED, RANKS_EVALUATE, RANKS_END
+    RANKS_STEP, RANKS_GATHER, RANKS_SHOW_MEAN, RANKS_SHOW_TRAINED, RANKS_EVALUATE, RANKS_MEET, RANKS_END
 } Ranks_order;
 
 struct Ranks {
@@ -144,14 +146,17 @@ void join_ranks(const Trainer *t, Optimizer *o, const Memory *m)
 
 /* ------------------------------------------------------------------ parts and wholes */
 
-void *whole_moments(const Trainer *t, const Memory *m) { return t->ranks ? t->ranks->moments : m->moments; }
+void *whole_moments(const Trainer *t, const Memory *m)
+{
+    return t->ranks && !steps_locally(t) ? t->ranks->moments : m->moments;
+}
 
 char *all_carried(const Trainer *t, const Memory *m) { return t->ranks ? t->ranks->carried : m->carried; }
 
 void take_parts(const Trainer *t, const Optimizer *o, const Memory *m)
 {
     if (shares_steps(t)) {
-        deal_own(o);
+        if (adds_gradients(t)) deal_own(o);
         return;
     }
     copy_board_moments(t, o, m, false);
@@ -163,6 +168,8 @@ static void take_shared_states(const Trainer *t, const Memory *m)
     const Lathe_model *model = t->model;
     for (const Lathe_tensor *s = model->state; s < model->state + model->states; s++)
         if (s->role == LATHE_MOMENT) from_first((char *)m->state + s->offset, tensor_size(s) * dtype_size(s->dtype));
+    deal_unsent(t);
+    deal_local(t, m);
     if (!carried_bytes(model)) return;
     deal_bytes(t->ranks->carried, m->carried, carried_bytes(model));
     place_carried(model, m->carried, m->state);
@@ -185,9 +192,11 @@ static void hand_in_parts(const Trainer *t, const Optimizer *o, const Memory *m)
 {
     int64_t carried = carried_bytes(t->model);
     if (shares_steps(t)) {
-        gather_own(o);
+        if (adds_gradients(t)) gather_own(o);
+        else gather_local(t, m);
         if (carried) copy_carried(t->model, m->carried, m->state);
         gather_bytes(m->carried, t->ranks->carried, carried);
+        gather_unsent(t);
         return;
     }
     device_down(m->moments, sharded_bytes(t, &t->recipe));
@@ -209,6 +218,14 @@ static void give_order(const Trainer *t, Ranks_order what)
 void order_step(const Trainer *t)
 {
     if (t->ranks) give_order(t, RANKS_STEP);
+}
+
+void meet_ranks(const Trainer *t, const Memory *m, int64_t step, bool ends)
+{
+    if (!must_meet(t, step, ends)) return;
+    give_order(t, RANKS_MEET);
+    meet(t, m, step);
+    if (!interrupted) interrupted = signal_of_ranks();
 }
 
 void order_mean(const Trainer *t, bool shown)
@@ -259,6 +276,15 @@ static void set_first_row(const Trial *c)
     if (t) memcpy(c->memory->call + t->offset, &row, sizeof row);
 }
 
+/* A rank that steps by itself knows its loss alone. */
+static void end_followed(const Trainer *t)
+{
+    const Step s = end_turn();
+    if (steps_locally(t) && has_diverged(&s))
+        fail(EXIT_DIVERGED, NULL, "step %lld diverged on rank %d: %s; try a lower learning rate (--set lr=%g)",
+             (long long)s.number + 1, t->rank, divergence_text(&s, NULL), t->recipe.lr / 10);
+}
+
 static void follow_step(const Trial *c, int64_t step)
 {
     int code = EXIT_DATA;
@@ -272,7 +298,7 @@ static void follow_step(const Trial *c, int64_t step)
     set_scalars(c->entry, c->memory->call, c->t->seed, step, 0);
     set_first_row(c);
     begin_turn(c->t, &c->turns->at[0], c->memory, step, 0);
-    while (turn_must_end()) end_turn();
+    while (turn_must_end()) end_followed(c->t);
 }
 
 static void finish_steps(void)
@@ -320,6 +346,10 @@ int follow(const Trial *c, int64_t step)
             break;
         case RANKS_SHOW_TRAINED: show_trained(o, m->params, m->grads); break;
         case RANKS_EVALUATE: share_evaluation(c, step); break;
+        case RANKS_MEET:
+            finish_steps();
+            meet(c->t, m, step);
+            break;
         case RANKS_END:
             finish_steps();
             if (c->t->ranks->board) close_device();
