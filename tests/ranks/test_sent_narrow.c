@@ -1,5 +1,6 @@
-/* test_sent_narrow.c: gradients sent as bf16 (trainer/narrow.c) against plain loops: what 200 steps have sent is what they
- * had, by error feedback, and is not without it; packed and plain; sums in the tree, bit for bit; what is not finite.
+/* test_sent_narrow.c: gradients sent as bf16 (trainer/narrow.c) against plain loops: what 200 steps have sent is what
+ * they had, by error feedback, and is not without it; packed and plain; sums in the tree, bit for bit; what is not
+ * finite.
  */
 #include "harness.h"
 #include "interface/dealt.h"
