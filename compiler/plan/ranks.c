@@ -19,9 +19,11 @@ static void deal_optimizer(Module *m, int64_t real)
     Plan *plan = &m->plan;
     const Lathe_recipe *recipe = &m->desc->recipe;
     const Lathe_deal d = lathe_deal(plan->flat.trained, plan->flat.moments, real, LATHE_DEALT_BYTES, plan->ranks);
+    plan->shared += lathe_gathered_bytes(&d, recipe, real);
+    plan->between = lathe_rank_bytes(&d, recipe, real);
+    if (recipe->local_steps > 0) return; /* each has all moments */
     plan->optimizer = real * lathe_dealt_optimizer(&d, recipe);
     if (plan->mean) plan->mean = real * lathe_dealt_room(&d, d.n);
-    plan->between = lathe_shared_bytes(&d, real);
 }
 
 static void shard_optimizer(Module *m, int64_t real)

@@ -81,12 +81,46 @@ static inline int64_t lathe_arriving(const Lathe_deal *d)
     return (d->ranks - 1) * ((d->each + d->ranks - 1) / d->ranks) * LATHE_STEP_CHUNK;
 }
 
+/* Bytes of a gradient, as ranks send it. */
+static inline int64_t lathe_sent_bytes(const Lathe_recipe *r, int64_t element)
+{
+    return r->send_gradients == LATHE_SEND_BF16 ? 2 : element;
+}
+
+/* Bytes that gradients sent as bf16 take beside: what rounding left out, a bf16 for each; reals of a block of each rank. */
+enum { LATHE_NARROW_ROOM = 1 << 16 };
+static inline int64_t lathe_narrow_bytes(const Lathe_deal *d, const Lathe_recipe *r, int64_t element)
+{
+    return r->send_gradients == LATHE_SEND_BF16 ? LATHE_NARROW_ROOM * element + (2 * d->n + 63) / 64 * 64 : 0;
+}
+
 /* Bytes that a rank has beside its optimizer: rooms in which buckets arrive, sums of squares, numbers of each rank, counts. */
 enum { LATHE_RANK_NUMBERS = 16, LATHE_COUNTS_BYTES = 4096 };
 static inline int64_t lathe_shared_bytes(const Lathe_deal *d, int64_t element)
 {
     const int64_t sums = 2 * lathe_step_chunks(d->n) + 2 * (d->ranks + 1) * LATHE_RANK_NUMBERS;
     return LATHE_BUCKETS_UNDER_WAY * lathe_arriving(d) * element + 8 * sums + d->ranks * LATHE_COUNTS_BYTES;
+}
+
+/* Bytes of steps that ranks take by themselves: parameters of the last meeting, and the rank's part of the outer velocity. */
+static inline int64_t lathe_local_bytes(const Lathe_deal *d, const Lathe_recipe *r, int64_t element)
+{
+    return r->local_steps > 0 ? (d->n + lathe_dealt_room(d, d->n)) * element : 0;
+}
+
+/* Bytes of rank 0 in which it gathers, for checkpoints, what each rank keeps by itself; the velocity is of all. */
+static inline int64_t lathe_gathered_bytes(const Lathe_deal *d, const Lathe_recipe *r, int64_t element)
+{
+    const int64_t unsent = r->send_gradients == LATHE_SEND_BF16 ? d->ranks * 2 * d->n : 0;
+    const int64_t own = r->local_steps > 0 ? (d->ranks - 1) * lathe_moments(r) * d->moments + d->n : 0;
+    return unsent + own * element;
+}
+
+/* The same with what the recipe asks for: all that is in the plan for it. */
+static inline int64_t lathe_rank_bytes(const Lathe_deal *d, const Lathe_recipe *r, int64_t element)
+{
+    return lathe_shared_bytes(d, lathe_sent_bytes(r, element)) + lathe_narrow_bytes(d, r, element) +
+           lathe_local_bytes(d, r, element);
 }
 
 #endif

@@ -5,6 +5,7 @@
  *           /directions.safetensors what an optimizer written in Lua keeps (step/direction.c); absent without one
  *           /trained.safetensors    what is trained, where model.safetensors has a mean of it (step/average.h)
  *           /states.safetensors     what train carries from step to step (step/carry.c); absent where it does not
+ *           /ranks.safetensors      what each of several ranks keeps by itself (trainer/rank_file.c); mostly absent
  *           /tokenizer.json         where the data is text
  *           /table.json             where it is a table of mixed columns
  *           /classes.json           where it is pictures or recordings
@@ -24,9 +25,7 @@
 #include "interface/lathe_model.h"
 #include "model/base.h"
 #include "model/block.h"
-#include "model/hf.h"
 #include "model/origin.h"
-#include "model/init.h"
 #include "model/llmc.h"
 #include "model/gguf.h"
 #include "model/run.h"
@@ -40,9 +39,9 @@
 #include "step/state.h"
 #include "step/statistics.h"
 #include "token/tokenizer.h"
-#include "trainer/adapters.h"
 #include "trainer/checkpoint.h"
 #include "trainer/hashes.h"
+#include "trainer/rank_file.h"
 #include "trainer/ranks.h"
 #include "trainer/trainer.h"
 
@@ -166,12 +165,13 @@ static void write_files(Saver *s, const char *folder, Fault *f)
     Store_writer *model = start_model(s, folder, f), *optimizer = start_optimizer(s, folder, f);
     Store_writer *directions = start_own_moments(s, folder, f), *trained = start_trained(s, folder, f);
     sem_post(&s->copied);
-    Store_writer *states = start_states(s, folder, f);
+    Store_writer *states = start_states(s, folder, f), *own = start_rank_file(s->t, folder, f);
     add_mark(s->state, "model.safetensors", end_store(model));
     if (optimizer) add_mark(s->state, "optimizer.safetensors", end_store(optimizer));
     if (trained) add_mark(s->state, TRAINED_FILE, end_store(trained));
     if (directions) add_mark(s->state, "directions.safetensors", end_store(directions));
     if (states) add_mark(s->state, "states.safetensors", end_store(states));
+    if (own) add_mark(s->state, RANK_FILE, end_store(own));
     write_beside(s, folder, f);
     if (!f->path && fsync(s->metrics) != 0 && errno != EINVAL)
         set_fault(f, text_of("%s/metrics.jsonl", run_folder(s->t)), "synced to the disk");
@@ -441,6 +441,15 @@ static void load_states(const Trainer *t, const State *s, const char *checkpoint
     close_marked(&store);
 }
 
+static void load_own(const Trainer *t, const State *s, const char *checkpoint)
+{
+    Store store;
+    if (!json_object_get(json_object_get(s->all, "files"), RANK_FILE)) return;
+    read_marked(&store, s, checkpoint, RANK_FILE);
+    load_rank_file(t, &store);
+    close_marked(&store);
+}
+
 void load_checkpoint(Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o)
 {
     load_parameters(t, s, checkpoint, m);
@@ -448,6 +457,7 @@ void load_checkpoint(Trainer *t, const State *s, const char *checkpoint, const M
     load_beside_average(t, s, checkpoint, m, o);
     if (model_directs(t->model)) load_own_moments(t, s, checkpoint, m);
     if (carried_bytes(t->model)) load_states(t, s, checkpoint, m);
+    if (keeps_rank_file(t)) load_own(t, s, checkpoint);
 }
 
 /* Sets the remedy that is reported if a checkpoint is damaged. */
@@ -479,22 +489,4 @@ void check_saved_weights(const char *path)
         close_state(&s);
     }
     free(folder);
-}
-
-void load_saved_weights(const Trainer *t, const char *path, const Memory *m)
-{
-    check_saved_weights(path);
-    bool starts = strcmp(t->command, "train") == 0 || strcmp(t->command, "init") == 0;
-    load_weights(t->model, path, m->params, m->statistics, !t->init_except && starts ? "" : t->init_except);
-    advise(NULL);
-    if (t->adapter) take_adapter(t, t->adapter, path, m->params);
-}
-
-void take_first_weights(Trainer *t, const Memory *m)
-{
-    if (!t->weights || t->init_except || t->model->adapters || hf_draws(t->model))
-        init_weights(t->model, (uint64_t)t->seed, m);
-    if (!t->weights) return;
-    load_saved_weights(t, t->weights, m);
-    if (t->model->adapters) t->base = base_of_weights(t->model, t->weights, m->params);
 }

@@ -22,6 +22,7 @@
 #include "trainer/eval.h"
 #include "trainer/hashes.h"
 #include "trainer/histograms.h"
+#include "trainer/local_steps.h"
 #include "trainer/logs.h"
 #include "trainer/ranks.h"
 #include "trainer/report.h"
@@ -369,11 +370,10 @@ static bool one_step(Training *r)
         data = 0;
         while (turn_must_end()) finish_turn(r);
     }
+    meet_ranks(r->t, &r->memory, r->at.step, false);
     if (r->data.epochs && mixture_epoch_ended(r->data.epochs->rows)) finish_steps(r);
     return true;
 }
-
-static bool due(int64_t done, int64_t every) { return every > 0 && done % every == 0; }
 
 /* Without save_every, a run is saved every quarter of an hour.  Saving does not change its results. */
 static bool long_unsaved(const Training *r)
@@ -388,7 +388,7 @@ static bool epochs_due(const Training *r)
 {
     int64_t every = r->t->recipe.eval_epochs, step = r->at.step;
     if (every == 0 || step == 0) return false;
-    if (r->data.epochs) return turns_begun() == 0 && r->at.epoch_steps == 0 && due(r->at.epochs, every);
+    if (r->data.epochs) return turns_begun() == 0 && r->at.epoch_steps == 0 && r->at.epochs % every == 0;
     int64_t items = every * epoch_items(&r->data);
     return items_before(&r->data, step) / items > items_before(&r->data, step - 1) / items;
 }
@@ -396,9 +396,10 @@ static bool epochs_due(const Training *r)
 static void evaluate_and_save(Training *r)
 {
     const Lathe_recipe *recipe = &r->t->recipe;
-    bool best = (due(r->at.step, recipe->eval_every) || epochs_due(r)) && evaluate_run(r);
     if (take_asked_save()) save_wanted = 1;
-    if (best || due(r->at.step, recipe->save_every) || save_wanted || long_unsaved(r)) save_run(r);
+    if (ranks_are_apart(r->t, r->at.step)) return;
+    bool best = (is_due(r->t, r->at.step, recipe->eval_every) || epochs_due(r)) && evaluate_run(r);
+    if (best || is_due(r->t, r->at.step, recipe->save_every) || save_wanted || long_unsaved(r)) save_run(r);
 }
 
 static bool is_tired(const Training *r) { return r->evaluates && out_of_patience(&r->at, &r->t->recipe); }
@@ -406,17 +407,18 @@ static bool is_tired(const Training *r) { return r->evaluates && out_of_patience
 static void all_steps(Training *r)
 {
     if (r->at.step < r->t->recipe.steps && r->t->resume) evaluate_and_save(r); /* an interruption had left it out */
-    while (r->at.step < r->t->recipe.steps && !interrupted && !is_tired(r)) {
+    while (r->at.step < r->t->recipe.steps && !must_end(r->t, r->at.step) && !is_tired(r)) {
         bool done = one_step(r);
         r->data_ended = !done && !interrupted;
         if (!done) break;
         if (end_save(r->saver, false)) report_save(r);
         keep_run_profile(r->profile, &r->report);
         keep_data_record(r->record);
-        if (r->at.step == r->t->recipe.steps || interrupted) break;
+        if (r->at.step == r->t->recipe.steps || must_end(r->t, r->at.step)) break;
         evaluate_and_save(r);
     }
     finish_steps(r);
+    meet_ranks(r->t, &r->memory, r->at.step, true);
 }
 
 static void print_result(const Training *r, int stopped)

@@ -19,6 +19,7 @@
 #include "step/statistics.h"
 #include "text/generate.h"
 #include "trainer/knobs.h"
+#include "trainer/local_steps.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
 #include "trainer/shared.h"
@@ -44,6 +45,7 @@ int64_t sharded_bytes(const Trainer *t, const Lathe_recipe *r)
 {
     const Lathe_model *m = t->model;
     const Lathe_deal d = deal_of(t);
+    if (steps_locally(t)) return (int64_t)optimizer_bytes(m, r);
     if (!m->device && gpus_of(t) > 1) return lathe_dealt_optimizer(&d, r) * dtype_size(m->real);
     return lathe_sharded_elements(r, lathe_moment_elements(m), m->directed_elements, gpus_of(t)) * dtype_size(m->real);
 }

@@ -23,12 +23,14 @@
 #include "trainer/board.h"
 #include "trainer/called.h"
 #include "trainer/join.h"
+#include "trainer/local_steps.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
 #include "trainer/shared.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
 #include "trainer/trial.h"
+#include "trainer/unsent.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -41,6 +43,7 @@ typedef enum Ranks_order {
     RANKS_SHOW_MEAN,
     RANKS_SHOW_TRAINED,
     RANKS_EVALUATE,
+    RANKS_MEET,
     RANKS_END
 } Ranks_order;
 
@@ -172,14 +175,17 @@ void join_ranks(const Trainer *t, Optimizer *o, const Memory *m)
 
 /* ------------------------------------------------------------------ parts and wholes */
 
-void *whole_moments(const Trainer *t, const Memory *m) { return t->ranks ? t->ranks->moments : m->moments; }
+void *whole_moments(const Trainer *t, const Memory *m)
+{
+    return t->ranks && !steps_locally(t) ? t->ranks->moments : m->moments;
+}
 
 char *all_carried(const Trainer *t, const Memory *m) { return t->ranks ? t->ranks->carried : m->carried; }
 
 void take_parts(const Trainer *t, const Optimizer *o, const Memory *m)
 {
     if (shares_steps(t)) {
-        deal_own(o);
+        if (adds_gradients(t)) deal_own(o);
         return;
     }
     const int64_t each = sharded_bytes(t, &t->recipe);
@@ -197,6 +203,8 @@ static void take_shared_states(const Trainer *t, const Memory *m)
     const Lathe_model *model = t->model;
     for (const Lathe_tensor *s = model->state; s < model->state + model->states; s++)
         if (s->role == LATHE_MOMENT) from_first((char *)m->state + s->offset, tensor_size(s) * dtype_size(s->dtype));
+    deal_unsent(t);
+    deal_local(t, m);
     if (!carried_bytes(model)) return;
     deal_bytes(t->ranks->carried, m->carried, carried_bytes(model));
     place_carried(model, m->carried, m->state);
@@ -231,8 +239,10 @@ static void hand_in_moments(const Trainer *t, const Optimizer *o, const Memory *
 static void hand_in_parts(const Trainer *t, const Optimizer *o, const Memory *m)
 {
     const int64_t carried = carried_bytes(t->model);
-    if (shares_steps(t)) gather_own(o);
-    else hand_in_moments(t, o, m);
+    if (!shares_steps(t)) hand_in_moments(t, o, m);
+    else if (adds_gradients(t)) gather_own(o);
+    else gather_local(t, m);
+    if (shares_steps(t)) gather_unsent(t);
     if (!carried) return;
     device_down(m->state, m->state_bytes);
     copy_carried(t->model, t->ranks->board ? t->ranks->carried + t->rank * carried : m->carried, m->state);
@@ -251,6 +261,14 @@ static void give_order(const Trainer *t, Ranks_order what)
 void order_step(const Trainer *t)
 {
     if (t->ranks) give_order(t, RANKS_STEP);
+}
+
+void meet_ranks(const Trainer *t, const Memory *m, int64_t step, bool ends)
+{
+    if (!must_meet(t, step, ends)) return;
+    give_order(t, RANKS_MEET);
+    meet(t, m, step);
+    if (!interrupted) interrupted = signal_of_ranks();
 }
 
 void order_mean(const Trainer *t, bool shown)
@@ -301,6 +319,15 @@ static void set_first_row(const Trial *c)
     if (t) memcpy(c->memory->call + t->offset, &row, sizeof row);
 }
 
+/* A rank that steps by itself knows its loss alone. */
+static void end_followed(const Trainer *t)
+{
+    const Step s = end_turn();
+    if (steps_locally(t) && has_diverged(&s))
+        fail(EXIT_DIVERGED, NULL, "step %lld diverged on rank %d: %s; try a lower learning rate (--set lr=%g)",
+             (long long)s.number + 1, t->rank, divergence_text(&s, NULL), t->recipe.lr / 10);
+}
+
 static void follow_step(const Trial *c, int64_t step)
 {
     int code = EXIT_DATA;
@@ -314,7 +341,7 @@ static void follow_step(const Trial *c, int64_t step)
     set_scalars(c->entry, c->memory->call, c->t->seed, step, 0);
     set_first_row(c);
     begin_turn(c->t, &c->turns->at[0], c->memory, step, 0);
-    while (turn_must_end()) end_turn();
+    while (turn_must_end()) end_followed(c->t);
 }
 
 static void finish_steps(void)
@@ -364,6 +391,10 @@ int follow(const Trial *c, int64_t step)
             break;
         case RANKS_SHOW_TRAINED: show_trained(o, m->params, m->grads); break;
         case RANKS_EVALUATE: share_evaluation(c, step); break;
+        case RANKS_MEET:
+            finish_steps();
+            meet(c->t, m, step);
+            break;
         case RANKS_END:
             finish_steps();
             if (c->t->model->device) close_device();

@@ -12,8 +12,11 @@
 #include "ranks/courier.h"
 #include "ranks/sums.h"
 #include "step/average.h"
+#include "trainer/local_steps.h"
+#include "trainer/narrow.h"
 #include "trainer/ranks.h"
 #include "trainer/trial.h"
+#include "trainer/unsent.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -29,6 +32,8 @@ static struct Shared {
     Lathe_deal deal;
     Lathe_dtype real;
     int64_t element, weight; /* bytes of a gradient, of a parameter */
+    int64_t sent;            /* of a gradient as it is sent */
+    bool narrow;             /* as bf16 (trainer/unsent.c) */
     Piece *piece; /* [ranks], as the next: of an exchange; of sums, here and by the courier; numbers, one number */
     void **x, **parts;
     double **row, *column;
@@ -61,7 +66,7 @@ Lathe_deal deal_of(const Trainer *t)
 int64_t shared_bytes(const Trainer *t)
 {
     const Lathe_deal d = deal_of(t);
-    return gpus_of(t) > 1 && !t->model->device ? lathe_shared_bytes(&d, dtype_size(t->model->real)) : 0;
+    return gpus_of(t) > 1 && !t->model->device ? lathe_rank_bytes(&d, &t->recipe, dtype_size(t->model->real)) : 0;
 }
 
 void must_go_on(bool fine)
@@ -91,8 +96,13 @@ void open_shared(const Trainer *t, const Memory *m, const Optimizer *o)
     s->real = t->model->real;
     s->element = dtype_size(s->real);
     s->weight = dtype_size(lathe_weights(t->model));
+    s->sent = sent_size(t);
+    s->narrow = sends_narrow(t);
+    char *beside = (char *)m->shared + lathe_shared_bytes(&s->deal, s->sent);
+    open_unsent(t, beside);
+    open_local_steps(t, beside + lathe_narrow_bytes(&s->deal, &t->recipe, s->element));
     s->arriving = m->shared;
-    s->counts = s->arriving + LATHE_BUCKETS_UNDER_WAY * lathe_arriving(&s->deal) * s->element;
+    s->counts = s->arriving + LATHE_BUCKETS_UNDER_WAY * lathe_arriving(&s->deal) * s->sent;
     s->numbers = (double *)(void *)(s->counts + s->c->ranks * LATHE_COUNTS_BYTES);
     s->moments = m->moments;
     s->room = lathe_dealt_room(&s->deal, s->deal.moments);
@@ -127,9 +137,19 @@ static void over_ranks_here(void *to, const void *from, int64_t bytes)
 
 static char *arriving(int place, int rank, int64_t count)
 {
-    const int64_t n = lathe_arriving(&shared.deal) * shared.element;
+    const int64_t n = lathe_arriving(&shared.deal) * shared.sent;
     const int other = rank < shared.c->rank ? rank : rank - 1;
-    return shared.arriving + place % LATHE_BUCKETS_UNDER_WAY * n + other * count * shared.element;
+    return shared.arriving + place % LATHE_BUCKETS_UNDER_WAY * n + other * count * shared.sent;
+}
+
+/* Parts of others are sent from where they lie, and stand there again as reals once they are. */
+static void narrow_bucket(int k, bool back)
+{
+    for (int r = 0; r < shared.c->ranks; r++) {
+        const Lathe_part p = part_of(k, r);
+        if (!back) round_part(shared.grads, &p, r != shared.c->rank);
+        else if (r != shared.c->rank) widen_reals(shared.real, shared.grads + p.first * shared.element, p.count);
+    }
 }
 
 /* By the courier: the parts of all ranks have arrived. */
@@ -140,17 +160,22 @@ static void add_bucket(void *with)
     const Lathe_part own = own_part(shared.bucket[place]);
     char *to = shared.grads + own.first * shared.element;
     for (int k = 0; k < shared.c->ranks; k++) x[k] = k == shared.c->rank ? to : arriving(place, k, own.count);
-    if (own.count) add_over_ranks(shared.real, to, x, shared.c->ranks, own.count, 1.0 / shared.c->ranks);
+    if (shared.narrow) {
+        narrow_bucket(shared.bucket[place], true);
+        add_narrow(shared.real, to, x, shared.c->rank, shared.c->ranks, own.count, 1.0 / shared.c->ranks,
+                   narrow_room());
+    } else if (own.count) add_over_ranks(shared.real, to, x, shared.c->ranks, own.count, 1.0 / shared.c->ranks);
 }
 
 static void begin_bucket(int k)
 {
     const int place = shared.begun++, before = place - LATHE_BUCKETS_UNDER_WAY;
     const Lathe_part own = own_part(k);
+    if (shared.narrow) narrow_bucket(k, false);
     for (int r = 0; r < shared.c->ranks; r++) {
         const Lathe_part p = part_of(k, r);
         shared.piece[r] = (Piece){shared.grads + p.first * shared.element, arriving(place, r, own.count),
-                                  p.count * shared.element, own.count * shared.element};
+                                  p.count * shared.sent, own.count * shared.sent};
     }
     shared.left[k] = BEGUN;
     shared.bucket[place] = k;
@@ -233,6 +258,17 @@ static void share_numbers(const Optimizer *o, Turn_result *r)
 
 int signal_of_ranks(void) { return shared.signal; }
 
+void share_signals(void)
+{
+    double *all = shared.numbers;
+    for (int k = 0; k < shared.c->ranks; k++)
+        shared.piece[k] = (Piece){all + shared.c->rank, all + k, sizeof *all, sizeof *all};
+    all[shared.c->rank] = interrupted;
+    must_go_on(exchange(shared.piece));
+    for (int k = 0; k < shared.c->ranks; k++)
+        if (all[k] != 0 && !shared.signal) shared.signal = (int)all[k];
+}
+
 /* Every rank's elements of an array to all others, for buckets from `first` on. */
 static void share_buckets(char *array, int64_t element, int64_t from, void (*before)(int k, void *with), void *with)
 {
@@ -251,12 +287,26 @@ static void share_buckets(char *array, int64_t element, int64_t from, void (*bef
     must_go_on(wait_for_exchange(last));
 }
 
-static void end_adding(const Turn *u, const Lathe_call *call, Turn_result *r)
+void share_parts(void *array, int64_t element) { share_buckets(array, element, 0, NULL, NULL); }
+
+static void add_rest(void)
 {
-    const Optimizer *o = &u->optimizer;
     for (int k = 0; k < shared.deal.buckets; k++)
         if (shared.left[k] != BEGUN) begin_bucket(k);
     if (shared.begun) must_go_on(wait_for_exchange(shared.exchange[shared.begun - 1]));
+}
+
+void mean_over_ranks(void *array)
+{
+    begin_adding(array);
+    add_rest();
+    shared.grads = NULL;
+}
+
+static void end_adding(const Turn *u, const Lathe_call *call, Turn_result *r)
+{
+    const Optimizer *o = &u->optimizer;
+    add_rest();
     drop_frozen(o, call->grads);
     for (int k = 0; k < shared.deal.buckets; k++) {
         const Lathe_part own = own_part(k);
@@ -405,3 +455,6 @@ static void move_own(const Optimizer *o, bool back)
 
 void gather_own(const Optimizer *o) { move_own(o, false); }
 void deal_own(const Optimizer *o) { move_own(o, true); }
+
+void gather_array(char *all, char *own, int64_t n) { must_go_on(wait_for_exchange(move_array(all, own, n, false))); }
+void deal_array(char *all, char *own, int64_t n) { must_go_on(wait_for_exchange(move_array(all, own, n, true))); }

@@ -23,6 +23,7 @@
 #include "trainer/histograms.h"
 #include "trainer/join.h"
 #include "trainer/knobs.h"
+#include "trainer/local_steps.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
 #include "trainer/reference.h"
@@ -34,6 +35,7 @@
 #include "trainer/teacher.h"
 #include "trainer/trainer.h"
 #include "trainer/training.h"
+#include "trainer/unsent.h"
 #include "trainer/verify.h"
 #include "trainer/trial.h"
 
@@ -140,6 +142,8 @@ static void check_steps(const Training *r)
     if (falls && recipe->final_lr > recipe->lr)
         note("final_lr=%g is above lr=%g: the learning rate rises; --set final_lr=N with a smaller N", recipe->final_lr,
              recipe->lr);
+    check_sending(r->t);
+    check_local_steps(r->t);
     tell_others(r->t);
     tell_late_growth(r->t);
     if (r->at.step > r->t->recipe.steps)
@@ -157,6 +161,7 @@ static void give_arrays(Training *r)
     test_first_start(r->t, r->entry, &r->memory);
     if ((r->t->resume || o->average) && r->t->ranks) take_parts(r->t, o, &r->memory);
     if (r->t->resume && r->t->ranks) take_states(r->t, &r->memory);
+    begin_local_steps(r->t, &r->memory, r->at.step);
     if (!r->t->resume && !r->t->ranks) optimizer_up(o);
     if (r->t->resume && !r->t->ranks) device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
     if ((r->t->resume || m->statistics) && !r->t->ranks) device_up(r->memory.state, r->memory.state_bytes);

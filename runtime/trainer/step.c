@@ -8,6 +8,7 @@
 #include "math/openmp.h"
 #include "model/block.h"
 #include "model/tables.h"
+#include "ranks/courier.h"
 #include "step/average.h"
 #include "step/device.h"
 #include "step/direction.h"
@@ -18,6 +19,7 @@
 #include "trainer/checkpoint.h"
 #include "trainer/histograms.h"
 #include "trainer/join.h"
+#include "trainer/local_steps.h"
 #include "trainer/ranks.h"
 #include "trainer/selftest.h"
 #include "trainer/shared.h"
@@ -173,12 +175,13 @@ static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const M
 {
     Turn_result r = {.parts = s->parts};
     parts = (struct Parts){.since = seconds_now()};
-    if (shares_steps(t)) compute_shared(u, call, s->number, &r);
+    if (steps_locally(t)) rank_does(RANK_COMPUTES, s->number);
+    if (adds_gradients(t)) compute_shared(u, call, s->number, &r);
     else compute_turn(u, call, &r);
     LAP(LAP_NORM);
     wait_until_copied(t->saver);
     if (may_update(&r) && note_before_update(t->histograms, u, m, s->number, 1 / r.unit)) LAP(LAP_ASIDE);
-    update_turn_by(shares_steps(t) ? update_shared : optimizer_step, u, m, call, s->number, t->seed, &r);
+    update_turn_by(adds_gradients(t) ? update_shared : optimizer_step, u, m, call, s->number, t->seed, &r);
     LAP(LAP_UPDATE);
     take_result(s, &r);
     s->loss_scale = u->optimizer.loss_scale;

@@ -6,7 +6,7 @@
 #include "interface/lathe_model.h"
 #include "interface/names.h"
 
-enum { MAX_SETTINGS = 140 }; /* of a recipe (trainer/knobs.c) */
+enum { MAX_SETTINGS = 160 }; /* of a recipe (trainer/knobs.c) */
 typedef struct Trainer { /* one run of the program */
     const Lathe_model *model;
     const char *program, *command; /* argv[0]; train, eval, … */
