@@ -15,12 +15,17 @@ typedef struct Lathe_deal {
     int ranks, buckets;
 } Lathe_deal;
 
-/* bytes: of a bucket, at least, of elements of `element` bytes. */
+/* bytes: of a bucket, about, of elements of `element` bytes.  A small model has smaller ones, down to 1 MB: only the last
+ * bucket's way is not hidden behind the backward pass.  With many ranks they are larger: each rank has a chunk of each. */
 static inline Lathe_deal lathe_deal(int64_t n, int64_t moments, int64_t element, int64_t bytes, int ranks)
 {
     const int64_t chunks = lathe_step_chunks(n), least = (chunks + LATHE_MOST_DEALT - 1) / LATHE_MOST_DEALT;
+    const int64_t small = (1 << 20) / (element * LATHE_STEP_CHUNK);
     int64_t each = bytes / (element * LATHE_STEP_CHUNK);
+    const int64_t few = chunks / 16 > small ? chunks / 16 : small;
+    if (each > few) each = few;
     if (each < least) each = least;
+    if (each < ranks) each = ranks;
     if (each > chunks) each = chunks;
     if (each < 1) each = 1;
     const Lathe_deal d = {n, moments, each, ranks, (int)((chunks + each - 1) / each)};

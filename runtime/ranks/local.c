@@ -48,8 +48,9 @@ static struct Local {
     struct pollfd *look; /* [ranks * CHANNELS] */
     Letter *letters;
     int room, free;
-    int unfinished, asked; /* letters; questions after them since all were last moved */
-    int broken;            /* a rank that sent what nobody expects, or NONE */
+    double rate, allowed, since; /* rate: LATHE_WIRE_RATE */
+    int unfinished, asked;       /* letters; questions after them since all were last moved */
+    int broken;                  /* a rank that sent what nobody expects, or NONE */
     char words[160];
 } local;
 
@@ -131,12 +132,31 @@ static int new_letter(void)
     return i;
 }
 
+/* LATHE_WIRE_RATE: bytes a second that a rank sends, for measurements of slow networks; unset: no limit.  As with a
+ * card that has a queue, time counts while something waits to be sent, whether this thread runs or not. */
+static void earn_bytes(void)
+{
+    if (local.rate <= 0) return;
+    bool waits = false;
+    for (int i = 0; i < local.carrier.ranks * CHANNELS; i++) waits |= local.ends[i].first[WAY_OUT] != NONE;
+    const double now = seconds_now(), most = 0.001 * local.rate;
+    local.allowed += (now - local.since) * local.rate;
+    if (!waits && local.allowed > most) local.allowed = most;
+    local.since = now;
+}
+
+/* Half a millisecond's worth at once, not byte by byte. */
+static bool may_send(void) { return local.rate <= 0 || local.allowed >= 0.0005 * local.rate; }
+
 /* Bytes that moved of a letter; 0: none can now; -1: none ever will. */
 static int64_t move_some(int socket, Way way, Letter *l)
 {
     const int64_t head = sizeof l->size, begun = l->moved > head ? l->moved - head : 0;
-    const int64_t rest = l->bytes - begun < TURN_BYTES ? l->bytes - begun : TURN_BYTES;
+    const bool limited = way == WAY_OUT && local.rate > 0;
+    const int64_t most = limited ? (int64_t)local.allowed : TURN_BYTES;
+    const int64_t rest = l->bytes - begun < most ? l->bytes - begun : most;
     struct iovec parts[2];
+    if (way == WAY_OUT && !may_send()) return 0;
     struct msghdr message = {.msg_iov = parts};
     if (l->moved < head)
         parts[message.msg_iovlen++] = (struct iovec){(char *)&l->size + l->moved, (size_t)(head - l->moved)};
@@ -146,6 +166,7 @@ static int64_t move_some(int socket, Way way, Letter *l)
         n = way == WAY_OUT ? sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL)
                            : recvmsg(socket, &message, MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
+    if (n > 0 && limited) local.allowed -= (double)n;
     if (n > 0) return l->moved += n, n;
     return n < 0 && (errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM) ? 0 : -1;
 }
@@ -183,7 +204,7 @@ static int wanted_events(const End *e)
 {
     int events = 0;
     if (e->first[WAY_IN] != NONE && !e->read_out) events |= POLLIN;
-    if (e->first[WAY_OUT] != NONE && !e->hung) events |= POLLOUT;
+    if (e->first[WAY_OUT] != NONE && !e->hung && may_send()) events |= POLLOUT;
     return events || !e->hung ? events : -1;
 }
 
@@ -206,6 +227,7 @@ static void watch_sockets(double seconds)
 static void move_all(double seconds)
 {
     local.asked = 0;
+    earn_bytes();
     watch_sockets(seconds);
     for (int i = 0; i < local.carrier.ranks * CHANNELS; i++) {
         const int happened = local.look[i].revents;
@@ -220,6 +242,7 @@ static int begin_letter(int peer, Channel c, Way way, void *at, int64_t bytes)
 {
     bug_if(peer < 0 || peer >= local.carrier.ranks || peer == local.carrier.rank || bytes < 0);
     End *e = &local.ends[peer * CHANNELS + (int)c];
+    earn_bytes();
     const int i = new_letter();
     local.unfinished++;
     local.letters[i] = (Letter){.size = bytes, .at = at, .bytes = bytes, .next = NONE};
@@ -292,6 +315,7 @@ const Carrier *open_wires(struct Wires *w, int rank)
                                .look = must_alloc(sizeof *local.look * (size_t)ends),
                                .free = NONE,
                                .broken = NONE};
+        local.rate = getenv("LATHE_WIRE_RATE") ? atof(getenv("LATHE_WIRE_RATE")) : 0;
         for (int i = 0; i < ends; i++)
             local.ends[i] = (End){*socket_of(w, rank, 0, i), {NONE, NONE}, {NONE, NONE}, false, false};
     }

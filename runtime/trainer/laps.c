@@ -10,6 +10,7 @@
 #include "model/init.h"
 #include "model/tables.h"
 #include "step/entry.h"
+#include "trainer/travels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,13 @@ static struct Laps { /* all calls of the step, for a trace */
         int kernel;
         double end;
     } * at;
+    int pieces, piece_room;
+    struct Piece_done {       /* of the gradients, as the entry tells ranks */
+        int64_t first, bytes; /* first: bytes from the first gradient on */
+        double at;
+    } * piece;
+    bool listens;
+    void (*told)(const void *first, int64_t bytes); /* who is told besides */
 } laps;
 
 static void list_lap(int kernel, double end)
@@ -36,6 +44,24 @@ static void list_lap(int kernel, double end)
         laps.at = must_grow(laps.at, sizeof *laps.at * (size_t)laps.room);
     }
     laps.at[laps.n++] = (struct Lap){kernel, end};
+}
+
+static void list_gradients(const void *first, int64_t bytes)
+{
+    if (laps.pieces == laps.piece_room) {
+        laps.piece_room = 2 * laps.piece_room + 64;
+        laps.piece = must_grow(laps.piece, sizeof *laps.piece * (size_t)laps.piece_room);
+    }
+    laps.piece[laps.pieces++] = (struct Piece_done){(const char *)first - timed->grads, bytes, seconds_now()};
+    if (laps.told) laps.told(first, bytes);
+}
+
+static void listen(bool starts)
+{
+    if (starts == laps.listens) return;
+    if (starts) laps.told = rt_gradients_done;
+    rt_gradients_done = starts ? list_gradients : laps.told;
+    laps.listens = starts;
 }
 
 static void end_lap(int kernel, double end)
@@ -57,7 +83,8 @@ static void take_lap_there(int kernel, double seconds) { end_lap(kernel, last_en
 void begin_laps(Lap_times *p)
 {
     for (int i = 0; i < p->rows; i++) p->row[i].calls = 0, p->row[i].now = 0;
-    laps.n = 0;
+    laps.n = laps.pieces = 0;
+    listen(p->lists && p->grads);
     timed = p;
     rt_lap = take_lap;
     watch_laps(take_lap_there);
@@ -67,6 +94,7 @@ void begin_laps(Lap_times *p)
 void end_laps(void)
 {
     rt_lap = NULL;
+    listen(false);
     watch_laps(NULL);
 }
 
@@ -184,7 +212,7 @@ json_t *lap_rows_json(const Lap_times *p)
     return rows;
 }
 
-json_t *trace_json(const Lap_times *p)
+static json_t *trace_json(const Lap_times *p)
 {
     json_t *events = json_array();
     double before = p->begin;
@@ -197,5 +225,18 @@ json_t *trace_json(const Lap_times *p)
         add_json(events, event);
         before = laps.at[i].end;
     }
+    for (const struct Piece_done *d = laps.piece; d < laps.piece + laps.pieces; d++)
+        add_json(events, json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:{s:I, s:I}}", "name", "gradients done", "cat",
+                                   "ranks", "ph", "i", "s", "t", "pid", 1, "tid", 2, "ts", 1e6 * (d->at - p->begin),
+                                   "args", "first", (json_int_t)d->first, "bytes", (json_int_t)d->bytes));
+    add_travels(events, p->begin);
     return json_pack("{s:s, s:o}", "displayTimeUnit", "ms", "traceEvents", events);
+}
+
+void write_trace(const Lap_times *p, const char *path)
+{
+    json_t *all = trace_json(p);
+    if (json_dump_file(all, path, JSON_COMPACT) != 0)
+        fail(EXIT_DATA, path, "the trace cannot be written; choose another file with --trace");
+    json_decref(all);
 }

@@ -21,7 +21,8 @@ typedef struct Lap_times {
     Lap_row *row;
     double *step, step_time; /* [most], median */
     double begin;            /* of the last step */
-    bool lists;              /* each call of the step is kept, for a trace */
+    bool lists;              /* each call of the step is kept, for a trace, and when gradients were done */
+    const char *grads;       /* all of them; NULL: not wanted */
 } Lap_times;
 
 enum { FIRST_LAP = LAP_ASIDE };
@@ -43,7 +44,7 @@ const char *part_of_step(const Lathe_kernel *k); /* "forward", "backward", "upda
 json_t *kernel_json(const Lathe_kernel *k);
 json_t *times_json(double seconds, double floor); /* in ms */
 json_t *lap_rows_json(const Lap_times *p);
-/* The last step, for chrome://tracing or Perfetto; microseconds. */
-json_t *trace_json(const Lap_times *p);
+/* The last step, for chrome://tracing or Perfetto; microseconds.  Ends the program (3) if it cannot. */
+void write_trace(const Lap_times *p, const char *path);
 
 #endif

@@ -229,6 +229,8 @@ static const Option options[] = {
     {"system", GENERATE | CHAT, TEXT, AT(system), NULL, "TEXT", "of a chat: what the system says first"},
     {"samples", GENERATE, COUNT, AT(samples), NULL, "N", "texts per prompt, or without a prompt (default 1)"},
     {"trace", PROFILE, TEXT, AT(trace), NULL, "FILE", "one step as a Chrome trace (chrome://tracing, Perfetto)"},
+    {"trace", TRAIN, TEXT, AT(trace), NULL, "FILE",
+     "one of the first ten steps as a Chrome trace; of several ranks: with what is on its way between them"},
     {"sort", PROFILE, TEXT, AT(sort), NULL, "lost|time", "kernels that lose most (default), or take most, first"},
     {"memory-limit", (ALL & ~INFO) | VERIFY, SIZE, AT(memory_limit), NULL, "SIZE",
      "refuse to take more, such as 512M (default: no limit)"},

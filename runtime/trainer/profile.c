@@ -127,14 +127,6 @@ static void print_object(const Profile *p)
     print_json(all);
 }
 
-static void write_trace(const Profile *p, const char *path)
-{
-    json_t *all = trace_json(&p->laps);
-    if (json_dump_file(all, path, JSON_COMPACT) != 0)
-        fail(EXIT_DATA, path, "the trace cannot be written; choose another file with --trace");
-    json_decref(all);
-}
-
 static int by_seconds(const void *a, const void *b)
 {
     const Lap_row *x = a, *y = b;
@@ -171,9 +163,10 @@ int profile_command(Trainer *t)
     ready_optimizers(&turns, &m);
     open_laps(&p.laps, t->model, u->entry, &u->optimizer, &t->recipe, p.steps);
     p.laps.lists = t->trace != NULL;
+    p.laps.grads = m.grads;
     run_steps(&p, u, &m);
     settle_laps(&p.laps, &p.rates);
-    if (t->trace) write_trace(&p, t->trace);
+    if (t->trace) write_trace(&p.laps, t->trace);
     qsort(p.laps.row, (size_t)p.laps.rows, sizeof *p.laps.row, order);
     if (t->json) print_object(&p);
     else print_table(&p);

@@ -13,6 +13,7 @@
 #include "trainer/eval.h"
 #include "trainer/knobs.h"
 #include "trainer/logs.h"
+#include "trainer/ranks.h"
 #include "trainer/report.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
@@ -164,16 +165,20 @@ static double units_per_second(const Report *r) { return r->smooth_units / (r->s
 /* The share of the time between steps that was spent waiting for data that threads read ahead. */
 static double data_share(const Report *r) { return r->smooth_ms > 0 ? r->smooth_data * 1e3 / r->smooth_ms : 0; }
 
+static double ranks_share(const Report *r) { return r->smooth_ms > 0 ? r->smooth_ranks * 1e3 / r->smooth_ms : 0; }
+
 static char *progress_text(const Report *r, int64_t done, Step s)
 {
     char *data = data_readers(r->data) ? text_of(" | data %.1f %%", 100 * data_share(r)) : text_of("%s", "");
+    char *ranks = shares_steps(r->t) ? text_of(" | ranks %.1f %%", 100 * ranks_share(r)) : text_of("%s", "");
     char *turns = turns_text(&r->notes);
     double left = (double)(items_before(r->data, r->steps) - items_before(r->data, done));
-    char *line = text_of("step %lld/%lld | loss %.4f%s | %.*f ms%s | %s %s/s | ETA %s", (long long)done,
-                         (long long)r->steps, s.loss, turns, r->smooth_ms < 10 ? 1 : 0, r->smooth_ms, data,
+    char *line = text_of("step %lld/%lld | loss %.4f%s | %.*f ms%s%s | %s %s/s | ETA %s", (long long)done,
+                         (long long)r->steps, s.loss, turns, r->smooth_ms < 10 ? 1 : 0, r->smooth_ms, data, ranks,
                          rate_text(units_per_second(r)), has_tokens(r->data) ? "tok" : item_word(r->data),
                          duration_text(left / r->smooth_items * r->smooth_ms * 1e-3));
     free(data);
+    free(ranks);
     free(turns);
     return line;
 }
@@ -221,11 +226,13 @@ static void write_metrics(Report *r, int64_t done, Step s, double now)
     if (done % r->every != 0 && done != 1 && done != r->steps) return;
     if (s.skipped) return; /* its norm is not a number */
     char *data = waits_text(r), *turns = turns_member(&r->notes);
+    char *ranks = shares_steps(r->t) ? text_of(",\"ranks_wait\":%.4f", ranks_share(r)) : text_of("%s", "");
     put_line(r, text_of("{\"step\":%lld,\"split\":\"train\",\"loss\":%.9g%s,\"%s\":%.6g,\"%s\":%lld,"
-                        "\"time\":%.3f%s}\n",
+                        "\"time\":%.3f%s%s}\n",
                         (long long)done, s.loss, turns, has_tokens(r->data) ? "tok_s" : "rows_s", units_per_second(r),
-                        has_tokens(r->data) ? "tokens" : "rows", (long long)r->units, now - r->started, data));
+                        has_tokens(r->data) ? "tokens" : "rows", (long long)r->units, now - r->started, data, ranks));
     free(data);
+    free(ranks);
     free(turns);
 }
 
@@ -280,6 +287,7 @@ void report_step(Report *r, int64_t done, Step s)
     double share = n <= 2 ? 1 : n < 20 ? 1 / (double)(n - 1) : 0.05;
     r->smooth_ms += share * (ms - r->smooth_ms);
     r->smooth_data += share * (s.data - r->smooth_data);
+    r->smooth_ranks += share * (s.ranks - r->smooth_ranks);
     r->smooth_units += share * ((double)(units - r->units) - r->smooth_units);
     r->smooth_items +=
         share * ((double)(items_before(r->data, done) - items_before(r->data, done - 1)) - r->smooth_items);
@@ -289,6 +297,7 @@ void report_step(Report *r, int64_t done, Step s)
     r->spent.backward += s.backward;
     r->spent.update += s.update;
     r->spent.there += s.there;
+    r->spent.ranks += s.ranks;
     r->last_step = now;
     write_metrics(r, done, s, now);
     show_progress(r, done, s, now);
@@ -343,7 +352,7 @@ static Spent spent_since(const Spent *now, const Spent *then)
 {
     return (Spent){now->data - then->data,     now->forward - then->forward, now->backward - then->backward,
                    now->update - then->update, now->there - then->there,     now->evaluation - then->evaluation,
-                   now->saving - then->saving};
+                   now->saving - then->saving, now->ranks - then->ranks};
 }
 
 /* "forward 30.1 %, backward 60.2 %, update 2.0 %" */

@@ -21,6 +21,7 @@ double spike_score(Spike *s, double loss); /* and includes the loss in the stati
 
 typedef struct Spent { /* seconds of a run, or of an epoch */
     double data, forward, backward, update, there, evaluation, saving;
+    double ranks; /* of these: waiting for other ranks */
 } Spent;
 
 typedef struct Epoch_start { /* or the program's start, in the middle of an epoch */
@@ -53,7 +54,7 @@ typedef struct Report {
     Spent spent;
     Epoch_start epoch;
     int64_t units; /* rows, or targets that count, so far */
-    double smooth_data, smooth_units, smooth_items, next_data_warning;
+    double smooth_data, smooth_ranks, smooth_units, smooth_items, next_data_warning;
     int metrics; /* RUN/metrics.jsonl */
     Fault metrics_fault;
     char *metrics_path;

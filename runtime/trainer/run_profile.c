@@ -2,6 +2,7 @@
  *
  * Some steps are timed as they run: the 3rd to the 10th of each turn, and those whose number is a power of two, so that
  * a long run is told by all of it.  A timed step reads the clock after each kernel; nothing that it computes changes.
+ * With --trace, the last of the first ten is written kernel by kernel.
  * The file is written 2, 4, 8, … seconds after the start and at the end, so a killed run has one, too.  What this
  * machine can do is measured after a minute, in the memory of calls, which no step expects to find as it was, and at
  * the end in all of the run's memory; each time takes a hundredth of the time that the run has taken, at most. */
@@ -28,6 +29,7 @@ struct Run_profile {
     Machine_rates rates;
     double started, next_file;
     bool timing, rated;
+    const Lap_times *traced;               /* whose last step is to be written as a trace */
     const Lathe_entry *entry[LATHE_TURNS]; /* of each turn: whose steps are timed, those with most micro-batches */
     int64_t steps, taken[LATHE_TURNS];     /* steps: all of them; taken: those, of each turn */
     Lap_times laps[LATHE_TURNS];
@@ -35,13 +37,24 @@ struct Run_profile {
 
 Run_profile *open_run_profile(const Trainer *t, const Step_turns *turns, const Memory *m)
 {
+    if (t->trace && (t->no_profile || on_device()))
+        fail(EXIT_USAGE, NULL, "--trace: %s",
+             on_device() ? "steps on a GPU are traced by `trainer profile --trace FILE`"
+                         : "the first steps are timed for it; leave --no-profile out");
     if (t->no_profile || on_device()) return NULL;
     Run_profile *p = must_alloc(sizeof *p);
     *p = (Run_profile){.t = t, .turns = turns, .memory = m, .started = seconds_now(), .next_file = first_file};
     for (int k = 0; k < turns->n; k++) p->entry[k] = turns->at[k].entry;
     for (int k = 0; k < turns->n; k++)
         open_laps(&p->laps[k], t->model, turns->at[k].entry, &turns->at[k].optimizer, &t->recipe, MOST_TIMED);
+    for (int k = 0; k < turns->n; k++) p->laps[k].lists = t->trace != NULL, p->laps[k].grads = m->grads;
     return p;
+}
+
+static void write_step(Run_profile *p)
+{
+    if (p->traced) write_trace(p->traced, p->t->trace);
+    p->traced = NULL;
 }
 
 static bool is_timed(int64_t number) { return number > WARM && (number <= SOON || (number & (number - 1)) == 0); }
@@ -60,6 +73,9 @@ void end_timed(Run_profile *p, const Turn *u)
     end_laps();
     count_laps(&p->laps[u->number]);
     p->timing = false;
+    if (!p->t->trace || p->taken[u->number] > SOON) return;
+    p->traced = &p->laps[u->number];
+    if (p->taken[u->number] == SOON) write_step(p);
 }
 
 /* ------------------------------------------------------------------ the file */
@@ -93,8 +109,10 @@ static json_t *timed_turn_json(Run_profile *p, const Turn *u)
 static json_t *spent_json(const Report *r)
 {
     const Spent *s = &r->spent;
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "data", s->data, "forward", s->forward, "backward", s->backward,
-                     "update", s->update, "evaluation", s->evaluation, "saving", s->saving);
+    json_t *all = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f}", "data", s->data, "forward", s->forward, "backward",
+                            s->backward, "update", s->update, "evaluation", s->evaluation, "saving", s->saving);
+    if (shares_steps(r->t)) put_json(all, "ranks", json_real(s->ranks)); /* part of the others */
+    return all;
 }
 
 static void write_run_profile(Run_profile *p, const Report *r)
@@ -137,6 +155,7 @@ void keep_run_profile(Run_profile *p, const Report *r)
 void close_run_profile(Run_profile *p, const Report *r)
 {
     if (!p) return;
+    write_step(p);
     measure_rates(p, p->memory->base, p->memory->bytes);
     write_run_profile(p, r);
     for (int k = 0; k < p->turns->n; k++) close_laps(&p->laps[k]);

@@ -15,6 +15,7 @@
 #include "trainer/local_steps.h"
 #include "trainer/narrow.h"
 #include "trainer/ranks.h"
+#include "trainer/travels.h"
 #include "trainer/trial.h"
 #include "trainer/unsent.h"
 
@@ -45,6 +46,7 @@ static struct Shared {
     char *grads;
     int64_t left[LATHE_MOST_DEALT], exchange[LATHE_MOST_DEALT]; /* elements to come, or BEGUN */
     int bucket[LATHE_MOST_DEALT], begun;                        /* those begun, in this order */
+    Travel *travel[LATHE_MOST_DEALT];                           /* of these */
     int signal;
 } shared;
 
@@ -73,6 +75,15 @@ void must_go_on(bool fine)
 {
     while (!fine) pause(); /* this rank has failed, and another thread ends it */
 }
+
+static void wait_for_ranks_until(int64_t number)
+{
+    Travel *wait = begin_travel(TRAVEL_WAIT, 0);
+    must_go_on(wait_for_exchange(number));
+    end_wait(wait);
+}
+
+static void exchange_in_step(void) { wait_for_ranks_until(begin_exchange(shared.piece, 0, NULL, NULL)); }
 
 static void gradients_done_here(const void *first, int64_t bytes);
 static void over_ranks_here(void *to, const void *from, int64_t bytes);
@@ -128,7 +139,7 @@ static void over_ranks_here(void *to, const void *from, int64_t bytes)
             shared.piece[k] = (Piece){(const char *)from + at, x[k], n, n};
         }
         memcpy(x[shared.c->rank], (const char *)from + at, (size_t)n);
-        must_go_on(exchange(shared.piece));
+        exchange_in_step();
         add_over_ranks(shared.real, (char *)to + at, x, shared.c->ranks, n / shared.element, 1);
     }
 }
@@ -165,6 +176,7 @@ static void add_bucket(void *with)
         add_narrow(shared.real, to, x, shared.c->rank, shared.c->ranks, own.count, 1.0 / shared.c->ranks,
                    narrow_room());
     } else if (own.count) add_over_ranks(shared.real, to, x, shared.c->ranks, own.count, 1.0 / shared.c->ranks);
+    end_travel(shared.travel[place]);
 }
 
 static void begin_bucket(int k)
@@ -179,6 +191,7 @@ static void begin_bucket(int k)
     }
     shared.left[k] = BEGUN;
     shared.bucket[place] = k;
+    shared.travel[place] = begin_travel(TRAVEL_GRADIENTS, (whole_bucket(k).count - own.count) * shared.element);
     shared.exchange[place] =
         begin_exchange(shared.piece, before < 0 ? 0 : shared.exchange[before], add_bucket, &shared.bucket[place]);
 }
@@ -201,6 +214,7 @@ static void begin_adding(void *grads)
 {
     shared.grads = grads;
     shared.begun = 0;
+    begin_travels();
     for (int k = 0; k < shared.deal.buckets; k++) shared.left[k] = whole_bucket(k).count;
 }
 
@@ -246,7 +260,7 @@ static void share_numbers(const Optimizer *o, Turn_result *r)
         shared.piece[k] = (Piece){out, at, (LATHE_RANK_NUMBERS + chunks_of_rank(own)) * bytes, n * bytes};
         if (k != own) at += n;
     }
-    must_go_on(exchange(shared.piece));
+    exchange_in_step();
     for (int k = 0; k < ranks; k++) {
         copy_squares(o, k, row[k] + LATHE_RANK_NUMBERS, true);
         if (row[k][NUMBER_SIGNAL] != 0 && !shared.signal) shared.signal = (int)row[k][NUMBER_SIGNAL];
@@ -270,7 +284,8 @@ void share_signals(void)
 }
 
 /* Every rank's elements of an array to all others, for buckets from `first` on. */
-static void share_buckets(char *array, int64_t element, int64_t from, void (*before)(int k, void *with), void *with)
+static void share_buckets(Travel_kind kind, char *array, int64_t element, int64_t from,
+                          void (*before)(int k, void *with), void *with)
 {
     int64_t last = 0;
     for (int k = 0; k < shared.deal.buckets; k++) {
@@ -282,9 +297,10 @@ static void share_buckets(char *array, int64_t element, int64_t from, void (*bef
             shared.piece[r] =
                 (Piece){array + own.first * element, array + p.first * element, own.count * element, p.count * element};
         }
-        last = begin_exchange(shared.piece, 0, NULL, NULL);
+        const int64_t bytes = own.count * element * (shared.c->ranks - 1);
+        last = begin_exchange(shared.piece, 0, end_travel, begin_travel(kind, bytes));
     }
-    must_go_on(wait_for_exchange(last));
+    wait_for_ranks_until(last);
 }
 
 void share_parts(void *array, int64_t element) { share_buckets(array, element, 0, NULL, NULL); }
@@ -293,7 +309,7 @@ static void add_rest(void)
 {
     for (int k = 0; k < shared.deal.buckets; k++)
         if (shared.left[k] != BEGUN) begin_bucket(k);
-    if (shared.begun) must_go_on(wait_for_exchange(shared.exchange[shared.begun - 1]));
+    if (shared.begun) wait_for_ranks_until(shared.exchange[shared.begun - 1]);
 }
 
 void mean_over_ranks(void *array)
@@ -315,7 +331,7 @@ static void end_adding(const Turn *u, const Lathe_call *call, Turn_result *r)
     share_numbers(o, r);
     r->norm = norm_of_squares(o) / r->unit;
     if (shared.deal.moments < shared.deal.n)
-        share_buckets(call->grads, shared.element, shared.deal.moments, NULL, NULL);
+        share_buckets(TRAVEL_GRADIENTS, call->grads, shared.element, shared.deal.moments, NULL, NULL);
     shared.grads = NULL;
 }
 
@@ -371,7 +387,7 @@ static void update_bucket(int k, void *with)
 void update_shared(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace)
 {
     Update u = {o, params, grads, rates_of(o, step, pace)};
-    if (o->segments) share_buckets(params, shared.weight, 0, update_bucket, &u);
+    if (o->segments) share_buckets(TRAVEL_PARAMETERS, params, shared.weight, 0, update_bucket, &u);
 }
 
 typedef struct Mean { /* of the weights, to be shown */
@@ -392,7 +408,7 @@ void show_shared_average(const Optimizer *o, void *params, void *aside)
     Mean m = {o, params};
     if (!o->average) return;
     keep_trained(o, params, aside);
-    share_buckets(params, shared.weight, 0, show_bucket, &m);
+    share_buckets(TRAVEL_PARAMETERS, params, shared.weight, 0, show_bucket, &m);
 }
 
 /* ------------------------------------------------------------------ between rank 0 and the others */

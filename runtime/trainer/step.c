@@ -24,6 +24,7 @@
 #include "trainer/selftest.h"
 #include "trainer/shared.h"
 #include "trainer/step.h"
+#include "trainer/travels.h"
 #include "trainer/trainer.h"
 
 #include <math.h>
@@ -188,6 +189,7 @@ static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const M
     s->forward = parts.seconds[0];
     s->backward = parts.seconds[1];
     s->update = seconds_now() - parts.since;
+    s->ranks = shares_steps(t) ? waited_for_ranks() : 0;
     note_after_update(t->histograms, u, m, s->number);
 }
 
@@ -270,6 +272,7 @@ void add_to_step(Step *all, const Step *s)
     all->forward += s->forward;
     all->backward += s->backward;
     all->update += s->update;
+    all->ranks += s->ranks;
     all->there += s->there;
     all->skipped |= s->skipped;
     all->loss_scale = s->loss_scale;

@@ -62,8 +62,17 @@ usual='--steps 6 --set eval_every=3 --set clip=0.5 --set decay=0.1'
 # shellcheck disable=SC2086
 {
     kind mlp 2 12 models/mlp.lua --set hidden=9000 --set ema=0.9 -- $usual
-    run mlp mlp.again --ranks 2 $usual
+    run mlp mlp.again --ranks 2 $usual --trace "$TMP/trace.json"
     alike mlp.2 mlp.again
+    # each bucket goes and comes in the trace, after its gradients are done; waiting is told
+    tr '{' '\n' <"$TMP/trace.json" | awk '
+        /"name": *"gradients done"/ { done++ }
+        /"ph": *"b"/ { goes++ }
+        /"ph": *"e"/ { comes++ }
+        /"waits for other ranks"/ { waits++ }
+        END { print done, goes, comes, waits; exit !(done >= 4 && goes >= 6 && goes == comes && waits >= 3) }' >"$TMP/said" || tell "the trace of two ranks"
+    grep -q '"ranks_wait":0\.[0-9]' "$TMP/mlp.again/metrics.jsonl" || tell "no ranks_wait"
+    grep -q '"ranks":[0-9.e-]*}' "$TMP/mlp.again/profile.json" || tell "what was waited for is not in profile.json"
     for mpi in openmpi mpich; do
         before=$(by $mpi 2) || { echo "note: $before"; continue; }
         run mlp mlp.$mpi $usual

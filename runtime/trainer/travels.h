@@ -1,0 +1,23 @@
+/* travels.h: when pieces of a step were on their way between ranks, and when this rank waited for others. */
+#ifndef LATHE_TRAINER_TRAVELS_H
+#define LATHE_TRAINER_TRAVELS_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+typedef enum Travel_kind { TRAVEL_GRADIENTS, TRAVEL_PARAMETERS, TRAVEL_WAIT } Travel_kind;
+
+typedef struct Travel {
+    Travel_kind kind;
+    int64_t bytes;     /* that this rank sends */
+    double begin, end; /* seconds_now() */
+} Travel;
+
+void begin_travels(void); /* of a step */
+Travel *begin_travel(Travel_kind kind, int64_t bytes);
+void end_travel(void *travel); /* also by the courier's thread, before an exchange counts as ended */
+void end_wait(Travel *wait);
+double waited_for_ranks(void); /* seconds of the step, until now */
+void add_travels(json_t *events, double begin); /* to a Chrome trace that begins then; none with one rank */
+
+#endif
