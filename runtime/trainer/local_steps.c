@@ -64,6 +64,7 @@ static const char *obstacle(const Trainer *t)
 {
     const Lathe_model *m = t->model;
     if (m->device) return "GPUs of one machine take each step together";
+    if (m->exact_rows) return "ranks go apart, and this trainer was built with --exact-sums";
     if (m->turns) return "this model is trained in turns";
     if (m->directed_elements) return "the model's optimizer is written in Lua";
     if (t->recipe.optimizer == LATHE_SCHEDULE_FREE || t->recipe.ema > 0)

@@ -81,6 +81,10 @@ void check_ranks(Trainer *t)
              "%s %lld: %s, and each %s would see its own rows alone\n  train on one %s, with a larger batch or "
              "accumulate",
              option_of(t), (long long)t->gpus, t->model->one_rank, device ? "GPU" : "rank", device ? "GPU" : "rank");
+    if (t->model->exact_rows && (t->gpus & (t->gpus - 1)))
+        fail(EXIT_USAGE, NULL,
+             "%lld ranks: this trainer was built with --exact-sums, which adds ranks in pairs; start 2, 4, 8, … of them",
+             (long long)t->gpus);
     if (t->overfit || t->dry_run)
         fail(EXIT_USAGE, NULL, "--%s runs on one %s; %s", t->overfit ? "overfit" : "dry-run", device ? "GPU" : "rank",
              *launcher_words(t) ? "start it once, without mpirun or srun" : text_of("leave %s out", option_of(t)));

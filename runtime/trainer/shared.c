@@ -191,7 +191,7 @@ static void begin_bucket(int k)
     }
     shared.left[k] = BEGUN;
     shared.bucket[place] = k;
-    shared.travel[place] = begin_travel(TRAVEL_GRADIENTS, (whole_bucket(k).count - own.count) * shared.element);
+    shared.travel[place] = begin_travel(TRAVEL_GRADIENTS, (whole_bucket(k).count - own.count) * shared.sent);
     shared.exchange[place] =
         begin_exchange(shared.piece, before < 0 ? 0 : shared.exchange[before], add_bucket, &shared.bucket[place]);
 }
@@ -303,7 +303,7 @@ static void share_buckets(Travel_kind kind, char *array, int64_t element, int64_
     wait_for_ranks_until(last);
 }
 
-void share_parts(void *array, int64_t element) { share_buckets(array, element, 0, NULL, NULL); }
+void share_parts(void *array, int64_t element) { share_buckets(TRAVEL_PARAMETERS, array, element, 0, NULL, NULL); }
 
 static void add_rest(void)
 {

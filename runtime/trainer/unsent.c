@@ -41,6 +41,10 @@ void check_sending(const Trainer *t)
         fail(EXIT_USAGE, NULL,
              "send_gradients=bf16: gradients of fp16 have a scale that changes, and errors of another scale would be "
              "added to them; build with --precision bf16, or leave it out");
+    if (t->model->exact_rows)
+        fail(EXIT_USAGE, NULL,
+             "send_gradients=bf16: what is rounded depends on the number of ranks, and this trainer was built with "
+             "--exact-sums; leave one of them out");
 }
 
 void open_unsent(const Trainer *t, char *memory)

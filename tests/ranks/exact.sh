@@ -1,0 +1,54 @@
+# exact.sh: --exact-sums: losses and checkpoints of 1, 2 and 4 ranks, and of micro-batches, are the same bits, by wires and by an MPI;
+# without it they are not; other numbers of ranks are refused.
+set -eu
+export LATHE_CACHE=off OMP_NUM_THREADS=1
+tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+must() { timeout 120 "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
+. tests/ranks/both
+cat compiler/*/*.c | head -c 20000 >"$TMP/text.txt"
+
+# built NAME BATCH OPTIONS…: a model with dropout, whose targets are counted, and whose parameters have several chunks
+built() {
+    name=$1 batch=$2
+    shift 2
+    must "$LATHE" build models/llama.lua --config char --set vocab=95 --set layers=2 --set width=48 --set heads=2 --set kv_heads=1 \
+        --set hidden=96 --set seq=16 --set "batch=$batch" "$@" -o "$TMP/$name"
+}
+# run NAME OUT OPTIONS…
+before=
+run() {
+    name=$1 out=$2
+    shift 2
+    # shellcheck disable=SC2086
+    must $before "$TMP/$name/trainer" train --data "$TMP/text.txt" --order epochs --documents blank --set shuffle_tokens=2000 --steps 5 \
+        --set eval_every=0 --set log_every=1 --set clip=0.5 --out "$TMP/$out" "$@"
+}
+bits() {    # OUT: of what is saved, and of the losses and norms
+    (cd "$TMP/$1" && sha256sum checkpoints/step-5/model.safetensors checkpoints/step-5/optimizer.safetensors &&
+        sed -n 's/.*"step":\([0-9]*\).*"loss":\([-0-9.e]*\).*"grad_norm":\([-0-9.e]*\).*/\1 \2 \3/p' metrics.jsonl)
+}
+same() { bits "$1" >"$TMP/a"; bits "$2" >"$TMP/b"; [ "$(wc -l <"$TMP/a")" = 7 ] && cmp "$TMP/a" "$TMP/b" >"$TMP/said" 2>&1; }
+for batch in 8 4 2; do built exact$batch $batch --exact-sums 2; done
+built exact4x2 4 --exact-sums 2 --set accumulate=2
+run exact8 one
+run exact4x2 micro
+same one micro || tell "micro-batches: other bits"
+run exact4 two --ranks 2
+same one two || tell "2 ranks: other bits"
+run exact2 four --ranks 4
+same one four || tell "4 ranks: other bits"
+for mpi in openmpi mpich; do
+    before=$(by $mpi 4) || { echo "note: $before"; continue; }
+    run exact2 $mpi
+    same one $mpi || tell "$mpi: other bits"
+    break
+done
+before=
+built plain8 8
+built plain4 4
+run plain8 plain
+run plain4 plain.two --ranks 2
+! same plain plain.two || tell "without --exact-sums the bits are the same, too"
+code=0
+"$TMP/exact2/trainer" train --data "$TMP/text.txt" --ranks 3 >"$TMP/said" 2>&1 || code=$?
+[ "$code" = 2 ] && grep -q -- '3 ranks: this trainer was built with --exact-sums.*start 2, 4, 8' "$TMP/said" || tell "3 ranks: exit code $code"
