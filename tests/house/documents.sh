@@ -6,7 +6,7 @@
 # compiled: as for users
 set -u
 top=$PWD
-pages="README.md models/README.md examples/data.md examples/training.md examples/library.md examples/python.md examples/editors.md examples/CHANGELOG.md generated/showcase/README.md examples/troubleshooting.md"
+pages="README.md models/README.md examples/data.md examples/training.md examples/ranks.md examples/library.md examples/python.md examples/editors.md examples/CHANGELOG.md generated/showcase/README.md examples/troubleshooting.md"
 parts=$TMP/parts doc=$TMP/doc
 failures=0
 wrong() { echo "FAILED: $*"; failures=$((failures + 1)); }

@@ -1,11 +1,11 @@
 # kills.sh: random ranks are killed, stopped or asked to end at random moments (starting, stepping, saving, evaluating, parting), and the run is
 # started again by any of the launchers (a rank that is stopped while MPI begins is not among them, since it is noticed after 8 times the patience alone): each time it ends soon, says which rank, and leaves no process; in the end it has the bits of a run that nobody disturbed.
 #
-#   LATHE_KILLS=60 LATHE_SEED=3 tests/ranks/kills.sh      12 kills by default, 300 with LATHE_LONG=1
+#   LATHE_KILLS=60 LATHE_SEED=3 tests/ranks/kills.sh      4 kills by default, 300 with LATHE_LONG=1
 top=$PWD
 . tests/trainer/common
 command -v pgrep >/dev/null || { echo 'skipped: no pgrep (procps)'; exit 77; }
-kills=${LATHE_KILLS:-${LATHE_LONG:+300}} kills=${kills:-12}
+kills=${LATHE_KILLS:-${LATHE_LONG:+300}} kills=${kills:-4}
 export OMP_NUM_THREADS=1 LATHE_RANK_PATIENCE=3 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 some_text t.txt 400
 ways=wires
