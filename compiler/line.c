@@ -220,6 +220,7 @@ void take_line(const Command *command, int argc, char **argv)
     for (int i = 0; i < line_of.things; i++) check_precision(&line_of.thing[i].options);
     if (line_of.options.memory && line_of.options.recompute > 0)
         usage_error("--memory finds what --recompute says: give one of them");
+    if (line_of.options.hosts && !(command->manner & RANKS_OF_TRAINER)) usage_error("--hosts is for train");
     line_of.options.runs = command->manner & RUNS;
     set_instruments();
 }

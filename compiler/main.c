@@ -243,7 +243,6 @@ static int do_run(void)
             "%s: a program built with --parameters %s trains nothing; --lora … --frozen %s trains adapters beside such "
             "weights",
             line_of.command->name, line_of.options.parameters, line_of.options.parameters);
-    if (line_of.options.hosts && !(line_of.command->manner & RANKS_OF_TRAINER)) usage_error("--hosts is for train");
     check_data_is_there(&line_of.rest);
     const Module *m = compiled();
     const char *program = trainer(m), *hosts = line_of.options.hosts;

@@ -52,6 +52,7 @@ typedef struct Trace {
     const Train_turn *turn;    /* that is traced; NULL: none */
     int grown;           /* Graph.grown of train */
     int widened;         /* the multiple of the batch at which the entry is traced again for comparison; 0: not again */
+    int states_before;   /* widened: the states that others have made */
     int site;            /* number of random ops so far */
     int decode_states;   /* of prefill: that it has met so far */
     int time_places;     /* number of calls so far that asked whether an axis is time; … */

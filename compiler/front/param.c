@@ -223,27 +223,32 @@ static int param_call(lua_State *L)
 
 /* ------------------------------------------------------------------ states */
 
-static Tensor_spec *state_named(const Desc *d, const char *name)
+/* Of those behind the first `from`. */
+static Tensor_spec *later_state(const Desc *d, int from, const char *name)
 {
-    for (int i = 0; i < d->states.n; i++)
+    for (int i = from; i < d->states.n; i++)
         if (same(d->states.at[i].name, name)) return &d->states.at[i];
     return NULL;
 }
 
-const char *new_state_name(const Desc *d, const char *wish)
+static Tensor_spec *state_named(const Desc *d, const char *name) { return later_state(d, 0, name); }
+
+static const char *name_of_later_state(const Desc *d, int from, const char *wish)
 {
     const char *name = wish;
-    for (int n = 2; state_named(d, name); n++) name = format("%s_%d", wish, n);
+    for (int n = 2; later_state(d, from, name); n++) name = format("%s_%d", wish, n);
     return name;
 }
+
+const char *new_state_name(const Desc *d, const char *wish) { return name_of_later_state(d, 0, wish); }
 
 /* Each entry has its own states: decode "lstm.h", train "train.lstm.h", eval "eval.lstm.h", slots "slots.lstm.h". */
 static const char *state_name(const Trace *trace, const char *own)
 {
     const char *path = path_of(trace, own);
     if (!trace->decode || own_positions(trace)) path = format("%s.%s", trace->graph->name, path);
-    if (trace->widened) return copy_string(path); /* beside the trace it is compared with, whose states have these names */
-    return copy_string(new_state_name(trace->desc, path));
+    /* A wider trace has the names of the one that it is compared with, whose states come before. */
+    return copy_string(name_of_later_state(trace->desc, trace->widened ? trace->states_before : 0, path));
 }
 
 static Lathe_role state_role(const Trace *trace)

@@ -108,6 +108,7 @@ static Graph *trace_wider(lua_State *L, int model, int c, Entry entry)
     Trace *trace = trace_of(L);
     Desc before = *trace->desc;
     trace->widened = 2;
+    trace->states_before = before.states.n;
     Graph *g = trace_entry(L, model, c, entry);
     trace->widened = 0;
     trace->desc->states.n = before.states.n;

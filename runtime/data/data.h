@@ -199,14 +199,14 @@ Tokenizer *choose_tokenizer(const Reading *reading, const char *weights);
 void check_tokenizer_size(const Reading *reading, const Tokenizer *own);
 _Noreturn void fail_without_characters(void); /* shards do not say which characters their ids are */
 /* The items of an optimizer step: windows drawn uniformly, or those that follow the last step's; rows in a new order
- * each epoch.  They depend on seed, step and n.  With several GPUs, each gets n: this one items rank n … rank n + n -
+ * each epoch.  They depend on seed, step and n.  With several ranks, each gets n: this one items rank n … rank n + n -
  * 1. */
 void train_items(Data *d, int64_t step, int64_t n, int64_t *item);
 int64_t val_item(const Data *d, int64_t k); /* the k-th of val_items */
 void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *item);
 /* Fills the inputs of a step; false: there is no more data, or a reading thread failed (stream_failure). */
 bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step);
-int64_t items_before(const Data *d, int64_t step); /* that all steps before this one take, on all GPUs */
+int64_t items_before(const Data *d, int64_t step); /* that all steps before this one take, on all ranks */
 int64_t epoch_items(const Data *d);   /* items of the training part; documents are read to count them */
 /* Units: rows of a table; tokens of text; for padded rows, targets that count. */
 int64_t items_for_units(const Data *d, int64_t units);

@@ -15,8 +15,8 @@ typedef struct Reading {
     const char *weights;        /* those that a run starts from or uses; NULL: none */
     int64_t readers;            /* threads that encode; 0: one */
     int32_t seed;
-    int gpus;             /* at least 1 */
-    const int *rank;      /* the number of this process' GPU, once it has one */
+    int gpus;             /* ranks: at least 1 */
+    const int *rank;      /* this process', once it is settled */
     bool tokenizer_given; /* the command line names the kind */
     bool training;
     struct Schema *schema; /* of a table whose columns are known; NULL: those saved beside the weights */

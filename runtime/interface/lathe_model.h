@@ -53,7 +53,7 @@ typedef enum Lathe_role {
     LATHE_LOSS_SCALE,           /* f32 []: under fp16: factor of the loss */
     LATHE_TOTAL,                /* score: the output of eval with its name, summed over all batches */
     LATHE_SHARE,                /* f32 []: score: the rows of a batch divided by all rows */
-    LATHE_FIRST_ROW,            /* i32 []: train: the number of its first row in the step's batch, which GPUs share */
+    LATHE_FIRST_ROW,            /* i32 []: train: the number of its first row in the step's batch, which ranks share */
     LATHE_TARGET_MEAN,          /* f32 []: of a table's one target, a number: what it is scaled by; next: its deviation */
     LATHE_TARGET_DEVIATION,
     LATHE_MOMENT,               /* a state that `direction` takes from one update to the next: an optimizer's own */

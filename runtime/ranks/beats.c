@@ -22,8 +22,9 @@ enum { NONE = -1, TEXT = 2000, HOST = 64, LONG_WAIT = 8 };
 /* GONE: the process of another rank on the same machine is; LOST: the run has failed, and all end. */
 typedef enum Word_kind { WORD_BEAT, WORD_FAILED, WORD_GONE, WORD_LOST, WORD_ENDED } Word_kind;
 
-typedef struct Word {                 /* between ranks of one build */
-    int32_t kind, rank, code, action; /* code: exit code; of GONE: the rank; of BEAT: it wants a save */
+typedef struct Word { /* between ranks of one build */
+    int32_t kind, rank, code,
+        action; /* code: exit code; of GONE: the rank; of BEAT: 1: it wants a save; + 2 · the signal that it has got */
     int64_t step;
     double since; /* seconds that the rank has been doing that */
     char host[HOST], text[TEXT];
@@ -63,6 +64,7 @@ static struct Beats {
     bool hangs; /* the lost one */
     char text[2 * TEXT];
     atomic_bool asks, asked;          /* this rank wants a save; rank 0: others do */
+    atomic_int ends, ended;           /* the signal that this rank has got; rank 0: that another has */
     bool ending, said, parted;        /* the last words are said; some were lost after that */
     bool answered;                    /* rank 0 has said why this rank fails */
     _Atomic(const int64_t *) process; /* [ranks]; 0: on another machine; NULL: nobody looks after them */
@@ -153,6 +155,8 @@ static void lose_process(int rank)
 }
 
 void ask_for_save(void) { atomic_store(&beats.asks, true); }
+void ask_to_end(int signal) { atomic_store(&beats.ends, signal); }
+int asked_to_end(void) { return atomic_load(&beats.ended); }
 bool take_asked_save(void) { return atomic_exchange(&beats.asked, false); }
 
 void watch_processes(const int64_t *process) { atomic_store(&beats.process, process); }
@@ -197,7 +201,8 @@ static void take_line(Line *l)
     switch (w->kind) {
     case WORD_BEAT:
         if (w->action >= 0 && w->action <= RANK_ENDS) l->last = *w;
-        if (w->code) atomic_store(&beats.asked, true);
+        if (w->code & 1) atomic_store(&beats.asked, true);
+        if (w->code >> 1) atomic_store(&beats.ended, w->code >> 1);
         break;
     case WORD_FAILED: take_why(l); break;
     case WORD_GONE: lose_process(w->code); break;
@@ -346,7 +351,7 @@ static void say_beat(void)
     beats.starts = w.action == RANK_STARTS;
     for (int k = first_line(); k < lines(); k++) {
         if (!is_said(&beats.line[k])) continue;
-        w.code = !leads() && atomic_exchange(&beats.asks, false);
+        w.code = leads() ? 0 : atomic_exchange(&beats.asks, false) + 2 * atomic_load(&beats.ends);
         say_word(&beats.line[k], k, &w);
     }
 }

@@ -33,6 +33,8 @@ bool wait_for_exchange(int64_t number); /* until it and all before it have ended
 bool exchange(const Piece *piece);      /* both */
 void rank_does(Rank_action action, int64_t step); /* for the words about a rank that is lost */
 void ask_for_save(void);    /* of rank 0, by another rank: also in a signal handler */
+void ask_to_end(int signal); /* in a handler: rank 0 learns of the signal */
+int asked_to_end(void);      /* by rank 0: the signal that another has got; 0: none */
 bool take_asked_save(void); /* by rank 0: whether another has asked since */
 const char *ranks_failure(int *code);  /* NULL: none */
 int lost_rank(void);                   /* whose silence is that; -1: none */

@@ -33,7 +33,9 @@ bool ranks_promised(Promise *p)
         Promise found = {.kind = promises[i].kind, .launcher = promises[i].launcher, .variable = promises[i].rank};
         if (!count_in(promises[i].rank, &found.rank) || !count_in(promises[i].ranks, &found.ranks)) continue;
         if (found.rank >= found.ranks) continue;
-        if (!count_in(promises[i].place, &found.place)) found.place = found.rank;
+        const bool placed = count_in(promises[i].place, &found.place);
+        if (!placed && !count_in("SLURM_LOCALID", &found.place)) found.place = found.rank;
+        if (!placed && getenv("SLURM_STEP_ID")) found.launcher = "srun"; /* with PMI-2, as Hydra has it */
         if (!count_in(promises[i].places, &found.places)) found.places = found.place + 1;
         *p = found;
         return true;

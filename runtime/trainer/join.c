@@ -259,6 +259,7 @@ void agree_on_checkpoint(Trainer *t)
         piece[k] = (Piece){path, path, t->rank == 0 ? CHECKPOINT_PATH : 0, t->rank && k == 0 ? CHECKPOINT_PATH : 0};
     must_go_on(exchange(piece));
     if (t->rank > 0 && *path) wait_until_seen(t, path);
+    if (t->rank > 0 && *path && !t->resume) t->weights = t->adapter = t->init_except = NULL; /* as settle_resume() */
     if (t->rank > 0) t->resume = *path ? path : NULL;
     free(piece);
 }
@@ -335,8 +336,8 @@ static _Noreturn void refuse_unlike(const Trainer *t, const Facts *all, int rank
     none[0] = (Piece){.in = &never, .in_bytes = 1};
     if (is_follower(t)) must_go_on(exchange(none)); /* until rank 0 has said it */
     fail(fact == 2 || fact == 3 ? EXIT_DATA : EXIT_USAGE, NULL,
-         "rank %d of %d, on %s, has another %s than rank 0, on %s (hashes %016llx and %016llx); %s", rank, gpus_of(t),
-         all[rank].host, fact_names[fact], all[0].host, (unsigned long long)all[rank].of[fact],
+         "rank %d of %d, on %s, does not have the %s of rank 0, on %s (hashes %016llx and %016llx); %s", rank,
+         gpus_of(t), all[rank].host, fact_names[fact], all[0].host, (unsigned long long)all[rank].of[fact],
          (unsigned long long)all[0].of[fact], remedy[fact]);
 }
 

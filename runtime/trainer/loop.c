@@ -28,6 +28,7 @@
 #include "trainer/report.h"
 #include "trainer/samples.h"
 #include "trainer/shared.h"
+#include "trainer/signals.h"
 #include "trainer/state.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
@@ -41,52 +42,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* ------------------------------------------------------------------ signals */
-
-volatile int interrupted;
-
-static volatile sig_atomic_t save_wanted; /* by SIGUSR1 */
-
-/* The first signal lets the step finish and saves; a second one ends at once.  One that follows at once is the first
- * again: `timeout` and others send it to the program and to its group.  A second SIGXCPU (`ulimit -t`) does not end it
- * either: it comes every second from the limit on. */
-static void on_signal(int number)
-{
-    static double first;
-    const double same_signal = 0.02; /* seconds */
-    if (interrupted && (number == SIGXCPU || seconds_now() - first < same_signal)) return;
-    if (interrupted) _exit(128 + number);
-    first = seconds_now();
-    interrupted = number;
-    end_waits();
-}
-
-static void on_save_signal(int number)
-{
-    (void)number;
-    save_wanted = 1;
-    ask_for_save();
-}
-
-/* Called at the start: a save requested during loading must not end the run.  SIGPIPE must not either: when nobody
- * reads progress any more, metrics.jsonl still has it. */
-static void catch_save_signal(void)
-{
-    signal(SIGPIPE, SIG_IGN);
-    struct sigaction save = {.sa_handler = on_save_signal, .sa_flags = SA_RESTART};
-    sigaction(SIGUSR1, &save, NULL);
-}
-
-static void catch_signals(void)
-{
-    struct sigaction end = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
-    sigaction(SIGINT, &end, NULL);
-    sigaction(SIGTERM, &end, NULL);
-    sigaction(SIGXCPU, &end, NULL);
-    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-        sigaction(SIGHUP, &end, NULL); /* nohup */
-}
 
 /* ------------------------------------------------------------------ saving */
 
@@ -123,7 +78,7 @@ static void save_run(Training *r)
     finish_steps(r);
     double from = seconds_now();
     if (end_save(r->saver, true)) report_save(r);
-    save_wanted = 0;
+    forget_wanted_save();
     r->saved_at = seconds_now();
     if (saved_step(r->saver) == r->at.step) return;
     rank_does(RANK_SAVES, r->at.step - 1);
@@ -274,6 +229,11 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     if (u->name)
         fail(EXIT_DIVERGED, NULL, "step %lld diverged.  %s.  %s has the parameters before it", (long long)step + 1,
              remedy, before);
+    if (gpus_of(r->t) > 1)
+        fail(EXIT_DIVERGED, NULL,
+             "step %lld diverged.  %s.  %s has the parameters before it; replay computes the rows of "
+             "one rank",
+             (long long)step + 1, remedy, before);
     fail(EXIT_DIVERGED, NULL, "step %lld diverged.  %s.  To find the operation that caused it, run\n  %s",
          (long long)step + 1, remedy, replay_words(r->t, &r->data, before, step + 1));
 }
@@ -315,10 +275,11 @@ static void log_histograms(Training *r)
 static void take_batch_and_noise(Training *r, Step *s)
 {
     const Lathe_model *m = r->t->model;
-    if (batch_grows(m)) s->batch = train_of_step(m, s->number)->rows;
-    if (!s->measures_noise) return;
     const Lathe_entry *e = train_of_step(m, s->number);
-    note_noise(&r->at.noise, s->norm * s->norm, s->part_squares, e->rows, e->parts);
+    const int64_t ranks = adds_gradients(r->t) ? gpus_of(r->t) : 1;
+    if (batch_grows(m)) s->batch = gpus_of(r->t) * e->rows;
+    if (!s->measures_noise) return;
+    note_noise(&r->at.noise, s->norm * s->norm, s->part_squares, ranks * e->rows, ranks * e->parts);
     s->noise_scale = noise_scale(&r->at.noise);
 }
 
@@ -339,7 +300,7 @@ static void finish_turn(Training *r)
     r->at.loss_scale = s.loss_scale;
     report_step(&r->report, s.number + 1, s);
     if (r->data.epochs) count_epoch(r, s);
-    if (shares_steps(r->t) && !interrupted) interrupted = signal_of_ranks();
+    if (sends_messages(r->t) && !interrupted) interrupted = signal_of_ranks();
 }
 
 /* Finishes all steps under way: evaluations and saves need their results and the parameters. */
@@ -396,10 +357,10 @@ static bool epochs_due(const Training *r)
 static void evaluate_and_save(Training *r)
 {
     const Lathe_recipe *recipe = &r->t->recipe;
-    if (take_asked_save()) save_wanted = 1;
+    if (take_asked_save()) want_save();
     if (ranks_are_apart(r->t, r->at.step)) return;
     bool best = (is_due(r->t, r->at.step, recipe->eval_every) || epochs_due(r)) && evaluate_run(r);
-    if (best || is_due(r->t, r->at.step, recipe->save_every) || save_wanted || long_unsaved(r)) save_run(r);
+    if (best || is_due(r->t, r->at.step, recipe->save_every) || save_is_wanted() || long_unsaved(r)) save_run(r);
 }
 
 static bool is_tired(const Training *r) { return r->evaluates && out_of_patience(&r->at, &r->t->recipe); }
@@ -466,12 +427,12 @@ int train_command(Trainer *t)
     prepare_training(&r, t);
     if (t->overfit || t->dry_run) return try_training(&r);
     if (is_follower(t)) {
-        if (shares_steps(t)) catch_signals();
+        if (sends_messages(t)) catch_signals(t);
         Trial c = trial_of(&r);
         return follow(&c, r.at.step);
     }
     start_training(&r);
-    catch_signals();
+    catch_signals(t);
     all_steps(&r);
     if (!interrupted && !has_failed(&r)) evaluate_run(&r);
     if (r.at.step || !has_failed(&r)) save_last(&r);

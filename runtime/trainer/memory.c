@@ -3,9 +3,9 @@
  *     parameters | teacher | gradients | optimizer | states | generation | step | shared |
  *     inputs outputs work of the entry being called
  *
- * All but the last line lasts for the whole run; the first four are flat arrays; only a device has `step`, only ranks on processors `shared`.  Entries use
- * the last part in turn, so it has the size of the largest entry that a run calls (the command `grad` allocates what
- * its own entry needs).  Every part starts at a multiple of 64 bytes. */
+ * All but the last line lasts for the whole run; the first four are flat arrays; only a device has `step`, only ranks
+ * on processors `shared`.  Entries use the last part in turn, so it has the size of the largest entry that a run calls
+ * (the command `grad` allocates what its own entry needs).  Every part starts at a multiple of 64 bytes. */
 #include "base/machine.h"
 #include "base/words.h"
 #include "interface/lathe_model.h"
@@ -104,7 +104,11 @@ static void refuse_too_large(const Trainer *t, int64_t wanted)
          t->memory_limit && !m->device ? "Raise the limit" : "End other programs", (long long)m->batch);
 }
 
-void check_memory(const Trainer *t) { refuse_too_large(t, whole_plan(t->model)); }
+/* With --ranks, every process of this machine needs as much. */
+void check_memory(const Trainer *t)
+{
+    refuse_too_large(t, whole_plan(t->model) * (t->processes > 1 ? t->processes : 1));
+}
 
 void check_data_memory(const Trainer *t, int64_t bytes)
 {
@@ -232,7 +236,7 @@ static Parts planned_parts(const Lathe_model *m)
     int64_t call = align64(inputs) + align64(planned(m, CATEGORY_outputs)) + align64(planned(m, CATEGORY_work));
     return (Parts){planned(m, CATEGORY_parameters), planned(m, CATEGORY_teacher), planned(m, CATEGORY_gradients),
                    planned(m, CATEGORY_optimizer),  planned(m, CATEGORY_states),  call,
-                   planned(m, CATEGORY_generation), planned(m, CATEGORY_step),      0};
+                   planned(m, CATEGORY_generation), planned(m, CATEGORY_step),    0};
 }
 
 /* Each of several GPUs has its own part of the moments.  Another optimizer than the plan's may need less on one GPU and
@@ -286,8 +290,7 @@ static Parts parts_of_run(const Trainer *t, Parts need)
 static int64_t parts_sum(Parts p, bool grads)
 {
     return align64(p.params) + (grads ? align64(p.teacher) + align64(p.grads) : 0) + align64(p.moments) +
-           align64(p.state) + align64(p.call) + align64(p.generation) + p.step +
-           align64(p.shared);
+           align64(p.state) + align64(p.call) + align64(p.generation) + p.step + align64(p.shared);
 }
 
 int64_t bytes_of_run(const Trainer *t)

@@ -1,8 +1,9 @@
 /* rank_file.c: what each rank keeps by itself, in checkpoints: ranks.safetensors.
  *
  *     unsent          [ranks][elements]  what is left of gradients sent as bf16 (trainer/unsent.c)
- *     moments         [ranks][…]         of ranks that step locally; optimizer.safetensors has rank 0's
- * (trainer/local_steps.c) outer_velocity  [elements]         of the outer optimizer
+ *     moments         [ranks][…]         of ranks that step by themselves (trainer/local_steps.c); optimizer.safetensors
+ *                                        has those of rank 0
+ *     outer_velocity  [elements]         of the outer optimizer
  *
  * Elements are in the order of the flat arrays. */
 #include "trainer/rank_file.h"

@@ -19,6 +19,7 @@
 #include "step/device.h"
 #include "step/direction.h"
 #include "step/entry.h"
+#include "step/growth.h"
 #include "step/optim.h"
 #include "trainer/board.h"
 #include "trainer/called.h"
@@ -55,6 +56,7 @@ struct Ranks {
 
 int gpus_of(const Trainer *t) { return t->gpus > 1 ? (int)t->gpus : 1; }
 bool is_follower(const Trainer *t) { return t->rank > 0; }
+bool sends_messages(const Trainer *t) { return t->ranks && !t->ranks->board; }
 bool shares_steps(const Trainer *t) { return t->ranks && !t->model->device; }
 
 static const char *option_of(const Trainer *t) { return t->model->device ? "--gpus" : "--ranks"; }
@@ -82,9 +84,10 @@ void check_ranks(Trainer *t)
              "accumulate",
              option_of(t), (long long)t->gpus, t->model->one_rank, device ? "GPU" : "rank", device ? "GPU" : "rank");
     if (t->model->exact_rows && (t->gpus & (t->gpus - 1)))
-        fail(EXIT_USAGE, NULL,
-             "%lld ranks: this trainer was built with --exact-sums, which adds ranks in pairs; start 2, 4, 8, … of them",
-             (long long)t->gpus);
+        fail(
+            EXIT_USAGE, NULL,
+            "%lld ranks: this trainer was built with --exact-sums, which adds ranks in pairs; start 2, 4, 8, … of them",
+            (long long)t->gpus);
     if (t->overfit || t->dry_run)
         fail(EXIT_USAGE, NULL, "--%s runs on one %s; %s", t->overfit ? "overfit" : "dry-run", device ? "GPU" : "rank",
              *launcher_words(t) ? "start it once, without mpirun or srun" : text_of("leave %s out", option_of(t)));
@@ -316,10 +319,10 @@ void end_ranks(const Trainer *t)
 /* ------------------------------------------------------------------ a follower */
 
 /* Random draws count rows in the batch of all ranks. */
-static void set_first_row(const Trial *c)
+static void set_first_row(const Trial *c, const Lathe_entry *e)
 {
-    const Lathe_tensor *t = tensor_with_role(c->entry, LATHE_FIRST_ROW);
-    int32_t row = (int32_t)(c->t->rank * c->entry->rows);
+    const Lathe_tensor *t = tensor_with_role(e, LATHE_FIRST_ROW);
+    int32_t row = (int32_t)(c->t->rank * e->rows);
     if (t) memcpy(c->memory->call + t->offset, &row, sizeof row);
 }
 
@@ -335,15 +338,16 @@ static void end_followed(const Trainer *t)
 static void follow_step(const Trial *c, int64_t step)
 {
     int code = EXIT_DATA;
+    const Lathe_entry *e = train_for_step(c->turns, c->t->model, step);
     rank_does(RANK_READS, step);
-    if (!fill_step(c->data, c->entry, c->memory->call, step)) {
+    if (!fill_step(c->data, e, c->memory->call, step)) {
         const char *failure = data_failure(c->data, &code);
         end_program(code,
                     failure ? failure
                             : text_of("trainer, rank %d: error: the data ended here, but not for rank 0", c->t->rank));
     }
-    set_scalars(c->entry, c->memory->call, c->t->seed, step, 0);
-    set_first_row(c);
+    set_scalars(e, c->memory->call, c->t->seed, step, 0);
+    set_first_row(c, e);
     begin_turn(c->t, &c->turns->at[0], c->memory, step, 0);
     while (turn_must_end()) end_followed(c->t);
 }

@@ -11,6 +11,7 @@
 typedef struct Ranks Ranks;
 int gpus_of(const Trainer *t);           /* the number of ranks: at least 1 */
 bool is_follower(const Trainer *t);      /* it follows the orders of rank 0, and prints nothing */
+bool sends_messages(const Trainer *t);   /* to other ranks, on processors or on GPUs that mpirun has started */
 bool shares_steps(const Trainer *t);     /* with other ranks on processors (trainer/shared.h) */
 /* Settles their number: --gpus, --ranks, or what mpirun has started, whose ranks join here.  Ends the program (2) if the
  * run cannot have so many. */

@@ -270,7 +270,7 @@ static void share_numbers(const Optimizer *o, Turn_result *r)
     for (int k = 0; k < r->parts; k++) r->part[k] = mean_of(NUMBER_PARTS + k);
 }
 
-int signal_of_ranks(void) { return shared.signal; }
+int signal_of_ranks(void) { return shared.signal ? shared.signal : asked_to_end(); }
 
 void share_signals(void)
 {

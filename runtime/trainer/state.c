@@ -51,7 +51,8 @@ static uint64_t plan_hash(const Trainer *t, const char *engine)
     Hash h;
     hash_start(&h);
     add_text(&h, text_of("%s %s %lld %lld\n", m->precision, engine, (long long)m->batch, (long long)m->seq));
-    if (gpus_of(t) > 1) add_text(&h, text_of("%d %s\n", gpus_of(t), t->model->device ? "GPUs" : "ranks"));
+    if (gpus_of(t) > 1 && !m->exact_rows)
+        add_text(&h, text_of("%d %s\n", gpus_of(t), t->model->device ? "GPUs" : "ranks"));
     for (int i = 0; i < m->params; i++) {
         const Lathe_param *p = &m->param[i];
         add_text(&h, text_of("%s %lld", p->export_name, (long long)p->offset));
@@ -366,7 +367,7 @@ void compare_origin(const Trainer *t, Data *d, const State *s)
     } parts[] = {
         {"description", "the description is not the one that the checkpoint was trained with"},
         {"plan", "this trainer adds in another order than the one that wrote the checkpoint (its plan differs, or the "
-                 "number of GPUs): results differ in their last bits"},
+                 "number of ranks or GPUs): results differ in their last bits"},
         {"data", "the data is not what the checkpoint was trained on: this is another run"},
         {"val_data", "the data for evaluation is not the checkpoint's: do not compare with its evaluations"},
     };

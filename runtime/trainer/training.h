@@ -38,7 +38,7 @@ typedef struct Training {
     char *checkpoint;
 } Training;
 
-/* Everything up to the first step; ends the program if it cannot train.  With several GPUs, each process calls it. */
+/* Everything up to the first step; ends the program if it cannot train.  With several ranks, each calls it. */
 void prepare_training(Training *r, Trainer *t);
 const Entry *entries_of_run(const Trainer *t); /* that a run calls: those that write texts only if it writes some */
 void start_training(Training *r); /* the run folder and the saver: rank 0 calls it */

@@ -29,7 +29,12 @@ void end_wait(Travel *wait)
     travels.waited += wait->end - wait->begin;
 }
 
-double waited_for_ranks(void) { return travels.waited; }
+double waited_for_ranks(void)
+{
+    const double waited = travels.waited;
+    travels.waited = 0;
+    return waited;
+}
 
 /* Waits lie inside the kernels' row.  Several buckets are on their way at once: their events may overlap. */
 void add_travels(json_t *events, double begin)

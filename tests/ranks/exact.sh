@@ -11,8 +11,8 @@ cat compiler/*/*.c | head -c 20000 >"$TMP/text.txt"
 built() {
     name=$1 batch=$2
     shift 2
-    must "$LATHE" build models/llama.lua --config char --set vocab=95 --set layers=2 --set width=48 --set heads=2 --set kv_heads=1 \
-        --set hidden=96 --set seq=16 --set "batch=$batch" "$@" -o "$TMP/$name"
+    must "$LATHE" build models/gpt.lua --set layers=2 --set width=48 --set heads=2 --set seq=16 --set pack=true --set dropout=0.1 \
+        --set "batch=$batch" "$@" -o "$TMP/$name"
 }
 # run NAME OUT OPTIONS…
 before=

@@ -70,9 +70,9 @@ export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 if command -v mpirun.openmpi >/dev/null; then
     some_text u.txt 401
     two() { refuses "$1" "$2" mpirun.openmpi --oversubscribe -n 1 "$toy" $train --steps 9 --out mixed : -n 1 "$toy" $3; said_once; }
-    two 3 'rank 1 of 2, on .*, has another data than rank 0' "train --data u.txt --steps 9 --set schedule=constant --out mixed"
+    two 3 'rank 1 of 2, on .*, does not have the data of rank 0' "train --data u.txt --steps 9 --set schedule=constant --out mixed"
     two 3 'rank 1 of 2, .*before its first step: nothing.txt: error: ' "train --data nothing.txt --steps 9 --out mixed"
-    two 2 'rank 1 of 2, on .*, has another settings than rank 0' "$train --steps 9 --seed 5 --out mixed"
+    two 2 'rank 1 of 2, on .*, does not have the settings of rank 0' "$train --steps 9 --seed 5 --out mixed"
 else
     echo 'without Open MPI, which is missing'
 fi

@@ -1,6 +1,6 @@
 # kinds.sh: several ranks train as one does with as many rows: models of each kind of data, losses over counts, draws and carried
 # states; the same bits by wires and by each MPI that is here, and again where a run is resumed; the plan's bytes are taken.
-# LATHE_LONG: more kinds, and 3 and 4 ranks.
+# LATHE_LONG: more kinds of data and optimizers, and 3 and 4 ranks.
 set -eu
 export LATHE_CACHE=off OMP_NUM_THREADS=1 LATHE_RANK_BUCKET=65536
 tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
@@ -98,8 +98,32 @@ small='--set layers=3 --set width=16 --set heads=2 --set seq=8'
     kind packed 2 4 models/llama.lua --config char --set vocab=95 --set layers=2 --set width=32 --set heads=2 --set kv_heads=1 --set hidden=48 --set seq=32 -- $usual --order epochs --documents blank --set shuffle_tokens=2000
     kind carried 2 4 models/char_rnn.lua --config tiny --set vocab=256 --set carry=true -- $usual --val-fraction 0
 }
-[ -n "${LATHE_LONG:-}" ] || exit 0
+# ---- steps whose micro-batches grow; the noise scale of equal micro-batches, wherever they are computed
+grows='--set accumulate=2 --set accumulate_at=0:1,2:2'
+noise() { sed -n 's/.*"noise_scale":\([-0-9.e]*\).*/\1/p' "$TMP/$1/metrics.jsonl"; }
 # shellcheck disable=SC2086
-for ranks in 3 4; do
-    kind mlp$ranks $ranks 12 models/mlp.lua --set hidden=9000 -- $usual
-done
+{
+    kind grown 2 4 models/gpt.lua $small $grows -- $usual
+    built noise.one models/gpt.lua $small --set batch=2 --set accumulate=4 --set noise_scale=true
+    built noise models/gpt.lua $small --set batch=2 --set accumulate=2 --set noise_scale=true
+    run noise.one noise.1 $usual
+    run noise noise.2 --ranks 2 $usual
+    same "$TMP/noise.1" "$TMP/noise.2" 1e-11
+    noise noise.1 >"$TMP/near.a"
+    noise noise.2 >"$TMP/near.b"
+    paste "$TMP/near.a" "$TMP/near.b" | awk '{ off = ($1 - $2) / $1; if (off * off > 1e-10) { print; bad = 1 } } END { exit bad || NR < 3 }' >"$TMP/said" ||
+        tell "another noise scale"
+}
+
+# ---- in the long form: pairs in epochs, Muon, Lion, 3 and 4 ranks
+[ -n "${LATHE_LONG:-}" ] || exit 0
+awk 'BEGIN { print "source\ttarget"; for (i = 0; i < 303; i++) print i "\tno " (i % 2 ? "yes" : "no") }' >"$TMP/pairs.tsv"
+# shellcheck disable=SC2086
+{
+    kind muon 2 4 models/gpt.lua $small --set optimizer=muon -- $usual
+    data="--data $TMP/pairs.tsv"    # by SGD: biases of keys have no gradient, and AdamW makes updates of what rounding leaves
+    kind pairs 2 4 tests/models/pairs.lua --set vocab=259 --set width=16 --set source_seq=8 --set seq=10 -- --steps 5 --set eval_every=2 --set optimizer=sgd --set momentum=0.9
+    data="--data $TMP/table.csv"
+    for ranks in 3 4; do kind mlp$ranks $ranks 12 models/mlp.lua --set hidden=9000 -- --steps 6 --set clip=0.5; done
+    kind lion 2 12 models/mlp.lua --set hidden=9000 -- --steps 6 --set eval_every=3 --set optimizer=lion --set clip_value=0.01
+}
