@@ -141,7 +141,7 @@ static void lose(Line *l, const char *how)
         l->ended = l->gone = beats.parted = true;
         return;
     }
-    snprintf(text, sizeof text, "%s%s %s; it was at step %lld, %s", named_rank(l), *w->host ? "," : "", how,
+    snprintf(text, sizeof text, "%s%s %s; last heard of at step %lld, %s", named_rank(l), *w->host ? "," : "", how,
              (long long)w->step + 1, doing[w->action]);
     beats.lost = w->rank;
     fail_run(EXIT_RANK, text);

@@ -363,6 +363,8 @@ static void find_start(Replay *r)
     r->checkpoint = find_checkpoint(t);
     open_checkpoint(&r->from, r->checkpoint);
     resume_settings(t, &r->from);
+    if (ranks_of_state(r->from.all) > 1)
+        note("the run had %lld ranks: replay computes the rows of one", (long long)ranks_of_state(r->from.all));
     t->weights = text_of("%s/model.safetensors", r->checkpoint);
     r->step = r->from.at.step;
     if (t->steps <= r->step)

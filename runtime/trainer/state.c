@@ -130,6 +130,14 @@ const json_t *origin_of_run(const Trainer *t, Data *d)
     return d->origin;
 }
 
+static int64_t rows_of_step(const Data *d, int64_t step) { return items_before(d, step + 1) - items_before(d, step); }
+
+int64_t ranks_of_state(const json_t *state)
+{
+    const int64_t ranks = json_integer_value(json_object_get(state, "ranks"));
+    return ranks > 1 ? ranks : 1;
+}
+
 json_t *state_json(const Trainer *t, Data *d, const Progress *p)
 {
     const Lathe_model *m = t->model;
@@ -137,6 +145,8 @@ json_t *state_json(const Trainer *t, Data *d, const Progress *p)
                             LATHE_CHECKPOINT_MINOR, "lathe", LATHE_VERSION, "model", utf8_of(m->name), "config",
                             m->config ? utf8_of(m->config) : "", "precision", m->precision, "step", (json_int_t)p->step,
                             "seed", (int)t->seed, "elapsed_s", p->elapsed);
+    if (gpus_of(t) > 1) put_json(all, "ranks", json_integer(gpus_of(t)));
+    if (gpus_of(t) > 1) put_json(all, "step_rows", json_integer(rows_of_step(d, p->step)));
     (void)origin_of_run(t, d);
     put_json(all, "schedule",
              json_pack("{s:I, s:f}", "steps", (json_int_t)t->recipe.steps, "next_lr", rate_at(&t->recipe, p->step)));
@@ -367,11 +377,15 @@ void compare_origin(const Trainer *t, Data *d, const State *s)
     } parts[] = {
         {"description", "the description is not the one that the checkpoint was trained with"},
         {"plan", "this trainer adds in another order than the one that wrote the checkpoint (its plan differs, or the "
-                 "number of ranks or GPUs): results differ in their last bits"},
+                 "number of GPUs or ranks): results differ in their last bits"},
         {"data", "the data is not what the checkpoint was trained on: this is another run"},
         {"val_data", "the data for evaluation is not the checkpoint's: do not compare with its evaluations"},
     };
     const json_t *theirs = json_object_get(s->all, "provenance");
+    const int64_t rows = json_integer_value(json_object_get(s->all, "step_rows")), own = rows_of_step(d, s->at.step);
+    if (rows && rows != own)
+        note("a step now has %lld rows; those of the checkpoint had %lld, by %lld ranks", (long long)own,
+             (long long)rows, (long long)ranks_of_state(s->all));
     compare_tokenizer(d, s);
     (void)origin_of_run(t, d);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {

@@ -11,6 +11,7 @@
 /* A hash of what decides the order of sums, but for the processor: our products give the same bits on all. */
 json_t *program_json(const Trainer *t);
 const json_t *origin_of_run(const Trainer *t, Data *d); /* hashes of description, plan and data */
+int64_t ranks_of_state(const json_t *state); /* of the run that wrote it */
 json_t *state_json(const Trainer *t, Data *d, const Progress *p);
 void renew_evaluation(State *s, const Progress *p, const Lathe_recipe *r, Fault *f); /* also in its file */
 void resume_settings(Trainer *t, const State *s); /* recipe, seed, data: those that were not given */

@@ -8,6 +8,7 @@
 #include "model/tables.h"
 #include "step/average.h"
 #include "step/growth.h"
+#include "trainer/state.h"
 #include "trainer/verify.h"
 
 #include <errno.h>
@@ -386,10 +387,22 @@ static int verify_part_in_process(Verify *v)
 }
 
 /* A run that was resumed with other settings or data has parts, each with a head of its own in the chain. */
+static void refuse_ranks(const Trainer *t)
+{
+    const int64_t newest = t->out ? newest_checkpoint(t->out, INT64_MAX) : -1;
+    if (newest < 0) return;
+    json_t *state = json_load_file(text_of("%s/state.json", checkpoint_path(t->out, newest)), 0, NULL);
+    if (ranks_of_state(state) > 1)
+        fail(EXIT_USAGE, t->out, "the run had %lld ranks; verify computes steps of one rank alone",
+             (long long)ranks_of_state(state));
+    json_decref(state);
+}
+
 int verify_command(Trainer *t)
 {
     static Verify v;
     int code = 0;
+    refuse_ranks(t);
     if (t->model->device)
         fail(EXIT_USAGE, NULL,
              "verify is for processors: a GPU's bits are those of its kind alone; build with --target cpu");

@@ -29,7 +29,7 @@ disturb() {
 said_once() { [ "$(grep -c 'trainer: error' err)" = 1 ] && ok 'said once' || { wrong 'said more than once'; grep error err; }; }
 
 disturb KILL 2 6
-says '^trainer: error: rank 2 of 3, on .*, has ended without a word; it was at step [0-9]*, [a-z]' err
+says '^trainer: error: rank 2 of 3, on .*, has ended without a word; last heard of at step [0-9]*, [a-z]' err
 says '^note: `.*toy_model train --resume --out run --ranks 3` continues after step [0-9]*$' err
 says '^note: process [0-9]*, rank 2 of 3, was killed by signal 9' err
 said_once
@@ -38,7 +38,7 @@ disturb KILL 0 6
 says '^trainer: error: rank 0 of 3, on .*, has ended without a word' err
 said_once
 disturb STOP 1 6
-says '^trainer: error: rank 1 of 3, on .*, has given no sign for 2 s; it was at step' err
+says '^trainer: error: rank 1 of 3, on .*, has given no sign for 2 s; last heard of at step' err
 said_once
 disturb TERM 1 143
 says 'interrupted after step [0-9]* of 100000000; to continue: `.*toy_model train --resume --out run --ranks 3`' err

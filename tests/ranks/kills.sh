@@ -52,7 +52,7 @@ all=$(sums whole)
 named() {
     case $signal in
     TERM) grep -q "interrupted after step\|rank $rank of 3.* has ended without a word\|process rank $rank with PID\|PID $victim RUNNING\|Terminated (signal 15)" said || [ "$1" = 143 ] ;;
-    *) grep -q "rank $rank of 3.* has \(ended without a word\|given no sign\).* it was at step\|rank $rank of 3 (process $victim) was killed\|process rank $rank with PID\|PID $victim RUNNING\|STRING: Killed (signal 9)" said ;;
+    *) grep -q "rank $rank of 3.* has \(ended without a word\|given no sign\).* last heard of at step\|rank $rank of 3 (process $victim) was killed\|process rank $rank with PID\|PID $victim RUNNING\|STRING: Killed (signal 9)" said ;;
     esac
 }
 
