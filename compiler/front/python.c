@@ -79,7 +79,7 @@ static bool is_sign(const Sign *s, const char *line, const char *message)
 {
     return (message || !s->near) && (!s->first || begins_with_word(line, s->first)) &&
            (!s->has || strstr(line, s->has)) && (!s->last || last_character(line) == s->last) &&
-           (!s->near || strstr(message, format("near '%s'", s->near)));
+           (!s->near || (message && strstr(message, format("near '%s'", s->near))));
 }
 
 static const char *trimmed_line(const char *text, int number)

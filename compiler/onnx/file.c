@@ -189,14 +189,14 @@ static const char *known_constant(Onnx *o, const char *text, const char *wish, c
 
 const char *number_in_file(Onnx *o, DType t, double value)
 {
-    const char *made,
+    const char *made = NULL,
         *known = known_constant(o, format("%s %a", dtype_name(t), value), format("%s_%g", dtype_name(t), value), &made);
     return known ? known : add_constant(o, made, t, 0, NULL, 1, &value, NULL);
 }
 
 const char *long_in_file(Onnx *o, int64_t value)
 {
-    const char *made,
+    const char *made = NULL,
         *known = known_constant(o, format("long %lld", (long long)value), format("long_%lld", (long long)value), &made);
     return known ? known : add_constant(o, made, LONG, 0, NULL, 1, NULL, &value);
 }

@@ -59,7 +59,7 @@ static Node *tap_along(const Convolution *v, Node *x, int i, int64_t k)
 
 static void add_taps(const Convolution *v, Node *x, int i, Nodes *taps)
 {
-    for (int64_t k = 0; i < v->n && k < v->axis[i].kernel; k++) add_taps(v, tap_along(v, x, i, k), i + 1, taps);
+    for (int64_t k = 0; i < v->n && i < LATHE_CONVOLVED && k < v->axis[i].kernel; k++) add_taps(v, tap_along(v, x, i, k), i + 1, taps);
     if (i == v->n) push(taps, x);
 }
 
