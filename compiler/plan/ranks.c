@@ -38,16 +38,24 @@ static void shard_optimizer(Module *m, int64_t real)
     plan->step = lathe_step_bytes(plan->flat.trained, directed, runs_in_step(m->desc), plan->ranks);
 }
 
+/* Of what ranks have other sizes of; parts of the block begin at multiples of 64 bytes. */
+static int64_t bytes_dealt(const Module *m)
+{
+    const Plan *p = &m->plan;
+    if (m->desc->options->target->device) return p->optimizer + p->step;
+    return (p->optimizer + 63) / 64 * 64 + (p->between + 63) / 64 * 64;
+}
+
 /* Each keeps its parts of the moments (runtime/interface/shard.h, dealt.h); rank 0, or the host, has them whole. */
 void plan_for_ranks(Module *m, int ranks)
 {
     Plan *plan = &m->plan;
-    const int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = plan->optimizer + plan->step;
+    const int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = bytes_dealt(m);
     plan->ranks = ranks;
     plan->shared = plan->optimizer + ranks * bytes_carried(m->desc);
     if (m->desc->options->target->device) shard_optimizer(m, real);
     else deal_optimizer(m, real);
-    const int64_t more = plan->optimizer + plan->step + plan->between - before;
+    const int64_t more = bytes_dealt(m) - before;
     plan->total += more;
     plan->lower_bound += more;
     plan->image += more;

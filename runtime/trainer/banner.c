@@ -12,6 +12,7 @@
 #include "trainer/ranks.h"
 #include "trainer/report.h"
 #include "trainer/trainer.h"
+#include "trainer/unsent.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -81,7 +82,9 @@ void print_banner(const Report *r)
     if (t->ranks)
         show(stderr, "%d %s, each with this memory and %s %s per step%s\n", gpus_of(t), m->device ? "GPUs" : "ranks",
              grouped_text(r->items_per_step / gpus_of(t)), item_word(d),
-             carrier_in_use() ? text_of("; %s", carrier_in_use()->name) : "");
+             carrier_in_use()
+                 ? text_of("; %s%s", carrier_in_use()->name, sends_narrow(t) ? "; gradients sent as bf16" : "")
+                 : "");
     if (d->files) show(stderr, "data: %s\n", words_of_files(d->files));
     if (d->sentences) show(stderr, "data: %s\n", words_of_sentences(d->sentences));
     if (d->epochs) print_epochs(r);

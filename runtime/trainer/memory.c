@@ -107,7 +107,8 @@ static void refuse_too_large(const Trainer *t, int64_t wanted)
 /* With --ranks, every process of this machine needs as much. */
 void check_memory(const Trainer *t)
 {
-    refuse_too_large(t, whole_plan(t->model) * (t->processes > 1 ? t->processes : 1));
+    const bool ranks = gpus_of(t) > 1 && !t->model->device;
+    refuse_too_large(t, (ranks ? bytes_of_run(t) : whole_plan(t->model)) * (t->processes > 1 ? t->processes : 1));
 }
 
 void check_data_memory(const Trainer *t, int64_t bytes)
