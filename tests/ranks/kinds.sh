@@ -64,6 +64,9 @@ usual='--steps 6 --set eval_every=3 --set clip=0.5 --set decay=0.1'
     kind mlp 2 12 models/mlp.lua --set hidden=9000 --set ema=0.9 -- $usual
     run mlp mlp.again --ranks 2 $usual --trace "$TMP/trace.json"
     alike mlp.2 mlp.again
+    planned=$("$LATHE" plan models/mlp.lua --set hidden=9000 --set ema=0.9 --set batch=6 --precision fp64 --ranks 2 | sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' | tr -d ,)
+    ! env -u LATHE_RANK_BUCKET "$TMP/mlp/trainer" train $data --ranks 2 --out "$TMP/none" --memory-limit 1M >"$TMP/said" 2>&1 || tell "1 MB is enough"
+    [ "$(sed -n 's/.*(\([0-9,]*\) bytes).*/\1/p' "$TMP/said" | tr -d ,)" = $((2 * planned)) ] || tell "not twice the $planned bytes of the plan"
     # each bucket goes and comes in the trace, after its gradients are done; waiting is told
     tr '{' '\n' <"$TMP/trace.json" | awk '
         /"name": *"gradients done"/ { done++ }
