@@ -41,7 +41,7 @@ typedef struct Message {
     char *at;
     int64_t bytes;
     uint64_t seed;
-    int handle; /* -1: ended */
+    int handle, peer; /* handle -1: ended */
     bool out;
 } Message;
 
@@ -64,10 +64,19 @@ static void stop_if_lost(void)
     if (carrier->lost(&rank)) fail(1, NULL, "rank %d has lost %d: %s", carrier->rank, rank, carrier->failure());
 }
 
+/* A rank that has all of its messages may have ended. */
+static void stop_if_lost_in(const Message *all, int n)
+{
+    int rank;
+    if (!carrier->lost(&rank)) return;
+    for (int i = 0; i < n; i++)
+        if (all[i].handle >= 0 && (rank < 0 || all[i].peer == rank)) stop_if_lost();
+}
+
 static void begin(Message *m, int round, int peer, int channel, int k, bool out)
 {
     const int from = out ? carrier->rank : peer, to = out ? peer : carrier->rank;
-    *m = (Message){.seed = mixed(round, from, to, channel, k), .out = out};
+    *m = (Message){.seed = mixed(round, from, to, channel, k), .peer = peer, .out = out};
     m->bytes = size_of_message(round, m->seed);
     m->at = must_alloc((size_t)m->bytes + 1);
     if (out) fill(m);
@@ -95,8 +104,7 @@ static void exchange(int round)
         const int before = left;
         for (int i = n - 1; i >= 0; i--)
             if (all[i].handle >= 0 && carrier->ended(all[i].handle)) all[i].handle = -1, left--;
-        stop_if_lost();
-        if (left == before) carrier->pause(1);
+        if (left == before) stop_if_lost_in(all, n), carrier->pause(1);
     }
     for (int i = 0; i < n; i++) {
         *(all[i].out ? &bytes_sent : &bytes_received) += all[i].bytes;
