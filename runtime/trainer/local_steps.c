@@ -14,10 +14,8 @@
 #include "trainer/shared.h"
 #include "trainer/trial.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 static struct Local {
     Lathe_deal deal;
@@ -157,22 +155,12 @@ void meet(const Trainer *t, const Memory *m, int64_t step)
 
 static int64_t own_bytes(const Trainer *t) { return (int64_t)optimizer_bytes(t->model, &t->recipe); }
 
-static char *zeros(const Trainer *t, int64_t bytes)
-{
-    void *at =
-        mmap(NULL, (size_t)bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED)
-        fail(EXIT_ERROR, NULL, "%d ranks: the system refused %s for their moments, which rank 0 saves: %s", gpus_of(t),
-             bytes_text(bytes), error_text(errno));
-    return at;
-}
-
 /* Rank 0's. */
 static void take_wholes(const Trainer *t)
 {
     if (local.all || is_follower(t)) return;
-    local.all = zeros(t, gpus_of(t) * own_bytes(t));
-    local.outer = zeros(t, lathe_trained_elements(t->model) * dtype_size(t->model->real));
+    local.all = whole_array(t, gpus_of(t) * own_bytes(t));
+    local.outer = whole_array(t, lathe_trained_elements(t->model) * dtype_size(t->model->real));
 }
 
 void gather_local(const Trainer *t, const Memory *m)

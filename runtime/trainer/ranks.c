@@ -111,7 +111,7 @@ char *how_to_go_on(const Trainer *t)
 
 /* ------------------------------------------------------------------ starting */
 
-static char *whole_array(const Trainer *t, int64_t bytes)
+char *whole_array(const Trainer *t, int64_t bytes)
 {
     char *at =
         mmap(NULL, (size_t)bytes + 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -39,6 +39,8 @@ void end_ranks(const Trainer *t);
  * code. */
 int follow(const Trial *c, int64_t step);
 
+/* Zeros, whose pages rank 0 alone takes once it saves: what it gathers from all ranks. */
+char *whole_array(const Trainer *t, int64_t bytes);
 char *how_to_go_on(const Trainer *t); /* words: the command that resumes a run that has failed */
 bool can_go_on(const Trainer *t);       /* there is a checkpoint */
 char *resume_command(const Trainer *t); /* that goes on with a run of this one's ranks */

@@ -12,10 +12,8 @@
 #include "trainer/ranks.h"
 #include "trainer/shared.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 static struct Unsent {
     Lathe_dtype real;
@@ -70,13 +68,7 @@ static int64_t errors_bytes(const Trainer *t) { return lathe_trained_elements(t-
 static void take_all(const Trainer *t)
 {
     if (unsent.all || is_follower(t)) return;
-    const int64_t bytes = gpus_of(t) * errors_bytes(t);
-    void *at = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED)
-        fail(EXIT_ERROR, NULL,
-             "%d ranks: the system refused %s for the unsent parts of their gradients, which rank 0 saves: %s",
-             gpus_of(t), bytes_text(bytes), error_text(errno));
-    unsent.all = at;
+    unsent.all = (bf16 *)(void *)whole_array(t, gpus_of(t) * errors_bytes(t));
 }
 
 void gather_unsent(const Trainer *t)
