@@ -80,6 +80,16 @@ void backward_part(void);
 #define gradients_done(first, bytes) (rt_gradients_done ? rt_gradients_done(first, bytes) : (void)0)
 extern void (*rt_gradients_done)(const void *first, int64_t bytes);
 
+/* No earlier kernel of the entry reads these parameters: ranks wait until they have come back from the last update. */
+#define parameters_needed(first, bytes) (rt_parameters_needed ? rt_parameters_needed(first, bytes) : (void)0)
+extern void (*rt_parameters_needed)(const void *first, int64_t bytes);
+
+/* With --shard-parameters: no kernel reads these until they are needed again; none has touched these gradients. */
+#define parameters_dropped(first, bytes) (rt_parameters_dropped ? rt_parameters_dropped(first, bytes) : (void)0)
+#define gradients_begun(first, bytes) (rt_gradients_begun ? rt_gradients_begun(first, bytes) : (void)0)
+extern void (*rt_parameters_dropped)(const void *first, int64_t bytes);
+extern void (*rt_gradients_begun)(const void *first, int64_t bytes);
+
 /* Sums numbers of the entry over the ranks of a step: NULL with one rank. */
 #define over_ranks(to, from, bytes) (rt_over_ranks ? rt_over_ranks(to, from, bytes) : (void)memcpy(to, from, bytes))
 extern void (*rt_over_ranks)(void *to, const void *from, int64_t bytes);

@@ -94,7 +94,7 @@ static void schedule_again(const Module *m, const Target *t)
     for (int i = 0; i < m->programs.n; i++) {
         Program *p = m->programs.at[i];
         p->after = "plan";
-        memset(&p->done, 0, sizeof p->done); /* said for the other target */
+        memset(&p->said, 0, sizeof p->said); /* said for the other target */
     }
     compile_kernels(again, NULL);
 }

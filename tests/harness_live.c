@@ -21,7 +21,10 @@ __attribute__((used)) static const void *const linked_in[] = {(const void *)gemm
                                                               (const void *)bad_id,
                                                               &rt_lap,
                                                               &rt_over_ranks,
-                                                              &rt_gradients_done};
+                                                              &rt_gradients_done,
+                                                              &rt_gradients_begun,
+                                                              &rt_parameters_needed,
+                                                              &rt_parameters_dropped};
 
 const char *gcc_level = "-O0";
 

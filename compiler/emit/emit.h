@@ -416,7 +416,7 @@ char *braces(int n, const int64_t *x); /* {1, 2} */
 const char *dtype_word(DType t);       /* LATHE_F32 */
 
 /* emit/done.c: the gradients that are done after a kernel, a line each */
-void say_done(Page *page, Text *t, int depth, const Kernel *after);
+void say_before_or_after(Page *page, Text *t, int depth, const Kernel *k, bool before);
 
 /* emit/kernels.c: what each LAP of an entry is */
 void say_kernel_table(Page *page, Text *t, const Program *p);

@@ -114,10 +114,11 @@ static void say_kernels(Page *page, Text *t, int depth, Kernel *const *kernels, 
     for (int i = 0; i < n; i++) {
         const Kernel *k = kernels[i];
         if (!k->panels && first_part(k) == last_part(k)) say_part(t, depth, first_part(k), now);
+        say_before_or_after(page, t, depth, k, true);
         if (k->kind == REPEAT && !is_one_launch(page, k)) say_repeat(page, t, depth, k, now);
         else if (k->kind == PANELS) say_panels(page, t, depth, k, now);
         else say_call(page, t, depth, k);
-        say_done(page, t, depth, k);
+        say_before_or_after(page, t, depth, k, false);
     }
 }
 

@@ -6,6 +6,7 @@
  * itself does not say where parameters are; there each parameter is checked alone. */
 #include "desc/target.h"
 #include "kernels/check.h"
+#include "kernels/text.h"
 
 #include <math.h>
 
@@ -52,19 +53,19 @@ static int64_t step_of_access(const View *v, const Loop *l)
 }
 
 /* How far copies of the gradients that are done are from each other; the access may be of another struct. */
-static int64_t step_of_copies(const Done *d, const Access *a, int k)
+static int64_t step_of_copies(const Said *d, const Access *a, int k)
 {
     return a->view->buffer->param == d->param ? a->view->buffer->stride[k] : d->param->stride[k];
 }
 
-static int64_t step_of_done(const Done *d, const Access *a, const Loop *l)
+static int64_t step_of_done(const Said *d, const Access *a, const Loop *l)
 {
     for (int k = 0; k < d->copies; k++)
         if (d->picks[k] == l) return step_of_copies(d, a, k);
     return 0;
 }
 
-static double size_of_done(const Done *d, const Access *a)
+static double size_of_done(const Said *d, const Access *a)
 {
     const Param *p = d->param;
     int64_t size = 1;
@@ -74,7 +75,7 @@ static double size_of_done(const Done *d, const Access *a)
     return (double)size;
 }
 
-static bool is_apart(const Done *d, const Access *a, Far f) { return f.high < 0 || f.low >= size_of_done(d, a); }
+static bool is_apart(const Said *d, const Access *a, Far f) { return f.high < 0 || f.low >= size_of_done(d, a); }
 
 static int place_among(const Around *loops, const Loop *l)
 {
@@ -84,7 +85,7 @@ static int place_among(const Around *loops, const Loop *l)
 }
 
 /* But for the loops around both. */
-static Far far_without(const Done *d, const Access *a, const Around *both)
+static Far far_without(const Said *d, const Access *a, const Around *both)
 {
     const View *v = a->view;
     double start = (double)(v->buffer->param->offset + v->base - d->param->offset);
@@ -98,7 +99,7 @@ static Far far_without(const Done *d, const Access *a, const Around *both)
 /* ------------------------------------------------------------------ what runs later */
 
 /* Is a apart from the gradients in the same iteration of all loops around both? */
-static bool is_apart_now(const Done *d, const Access *a, const Around *both)
+static bool is_apart_now(const Said *d, const Access *a, const Around *both)
 {
     Far f = far_without(d, a, both);
     for (int i = 0; i < both->n; i++) {
@@ -110,7 +111,7 @@ static bool is_apart_now(const Done *d, const Access *a, const Around *both)
 
 /* The same in any later iteration of loop j: of two iterations, the first is that of the gradients. The sum is largest
  * and smallest where the two are as near to each other as possible, or as far. */
-static bool is_apart_later(const Done *d, const Access *a, const Around *both, int j)
+static bool is_apart_later(const Said *d, const Access *a, const Around *both, int j)
 {
     const Loop *own = both->at[j]->loop;
     int64_t n = own->trip;
@@ -134,14 +135,14 @@ static bool is_apart_later(const Done *d, const Access *a, const Around *both, i
     return is_apart(d, a, all);
 }
 
-static bool is_last(const Done *d, const Loop *l)
+static bool is_last(const Said *d, const Loop *l)
 {
     for (int i = 0; i < d->last.n; i++)
         if (d->last.at[i] == l) return true;
     return false;
 }
 
-static void check_access(const Run *r, const Done *d, const Access *a, const Around *around)
+static void check_access(const Run *r, const Said *d, const Access *a, const Around *around)
 {
     Around both = {0};
     for (int i = 0; i < around->n; i++) {
@@ -149,7 +150,7 @@ static void check_access(const Run *r, const Done *d, const Access *a, const Aro
         while (b && b->kernel != around->at[i]) b = b->out;
         if (b) push(&both, around->at[i]);
     }
-    bool apart = a->step < d->after->step + kernels_in(d->after) || is_apart_now(d, a, &both);
+    bool apart = a->step < d->at->step + kernels_in(d->at) || is_apart_now(d, a, &both);
     for (int j = 0; j < both.n; j++) apart &= is_last(d, both.at[j]->loop) || is_apart_later(d, a, &both, j);
     if (!apart)
         unsound(r, "%s comes by %s when the gradients of %s are said to be done", a->kernel->name,
@@ -159,9 +160,10 @@ static void check_access(const Run *r, const Done *d, const Access *a, const Aro
 /* ------------------------------------------------------------------ what is said */
 
 /* In each loop around, either every iteration has a copy of its own, or only the last iteration says it. */
-static const char *fault_of_loops(const Done *d, const Around *around, bool in_text)
+static const char *fault_of_loops(const Said *d, const Around *around, bool in_text)
 {
-    if (d->copies + d->last.n != around->n) return "is not said once";
+    if (d->what == SAY_DONE && d->copies + d->last.n != around->n) return "is not said once";
+    if (d->what != SAY_DONE && d->last.n) return "is said at the end alone";
     for (int k = 0; k < d->copies; k++) {
         bool copy = in_text || (k < d->param->shape.rank && d->param->shape.dim[k] == d->picks[k]->trip);
         if (!copy || place_among(around, d->picks[k]) < 0) return "is said of copies that there are not";
@@ -176,26 +178,26 @@ static const char *fault_of_loops(const Done *d, const Around *around, bool in_t
     return NULL;
 }
 
-static const char *fault_of_done(const Run *r, const Done *d, const Around *around, bool in_text)
+static const char *fault_of_done(const Run *r, const Said *d, const Around *around, bool in_text)
 {
     if (d->param->struct_of && d->param->struct_of != d->param) return "is said of the middle of a struct";
-    for (const Done *other = r->program->done.at; other < d; other++)
-        if (other->param == d->param) return "is said twice";
+    for (const Said *other = r->program->said.at; other < d; other++)
+        if (d->what == SAY_DONE && other->what == SAY_DONE && other->param == d->param) return "is said twice";
     return fault_of_loops(d, around, in_text);
 }
 
 void check_done(const Run *r, const Desc *desc)
 {
     const Program *p = r->program;
-    if (p->done.n && !(made_for_ranks(desc->options) && r->ordered))
+    if (p->said.n && !(made_for_ranks(desc->options) && r->ordered))
         unsound(r, "kernels of a library, or in no order, do not say which gradients are done");
-    for (int i = 0; i < p->done.n; i++) {
-        const Done *d = &p->done.at[i];
+    for (int i = 0; i < p->said.n; i++) {
+        const Said *d = &p->said.at[i];
         Around around = {0};
-        must(loops_to(p->kernels.at, p->kernels.n, d->after, &around));
+        must(loops_to(p->kernels.at, p->kernels.n, d->at, &around));
         const char *fault = fault_of_done(r, d, &around, desc->of_text);
-        if (fault) unsound(r, "that the gradients of %s are done %s", d->param->name, fault);
-        for (int k = 0; k < r->all.n; k++) {
+        if (fault) unsound(r, "that %s is %s %s", d->param->name, saying_words[d->what], fault);
+        for (int k = 0; k < r->all.n && d->what == SAY_DONE; k++) {
             const Buffer *b = r->all.at[k].view->buffer;
             if (b->home == GRADIENTS && (!desc->of_text || b->param == d->param))
                 check_access(r, d, &r->all.at[k], &around);

@@ -161,14 +161,23 @@ typedef VEC(Kernel *) Kernels;
 typedef struct Touch { Buffer *buffer; bool writes; } Touch;
 typedef VEC(Touch) Touches;     /* each buffer once */
 
-/* Gradients that nothing touches behind a kernel: of a parameter, or of all of one struct of copies (Param.struct_of). */
-typedef struct Done {
+/* What an entry tells several ranks of a parameter, or of all of one struct of copies (Param.struct_of).
+ *   needed    nothing reads it before, or since it was dropped
+ *   dropped   nothing reads it until it is needed again
+ *   begun     nothing touches its gradient before
+ *   done      nothing touches its gradient after */
+#define SAYING_LIST(X) X(SAY_NEEDED, "needed") X(SAY_DROPPED, "dropped") X(SAY_BEGUN, "begun") X(SAY_DONE, "done")
+typedef enum Saying { SAYING_LIST(LIST_MEMBER) SAYINGS } Saying;
+typedef struct Said {
+    Saying what;
     const Param *param;         /* the first of a struct */
-    const Kernel *after;
+    const Kernel *at;           /* said before it (needed, begun), or behind it */
     int copies;                 /* one copy of this struct: that of the current iteration of these many loops: */
     const Loop *picks[MAXRANK];
-    VEC(const Loop *) last;     /* only in the last iteration of these */
-} Done;
+    VEC(const Loop *) last;     /* done: only in the last iteration of these */
+} Said;
+
+static inline bool is_said_before(const Said *s) { return s->what == SAY_NEEDED || s->what == SAY_BEGUN; }
 
 typedef struct Program {        /* a lowered entry */
     Graph *graph;
@@ -177,7 +186,7 @@ typedef struct Program {        /* a lowered entry */
     Kernels kernels;
     VEC(Buffer *) buffers;      /* all, WORK ones with their offsets */
     Strings names;              /* of these */
-    VEC(Done) done;             /* by pass done */
+    VEC(Said) said;             /* by pass done */
     VEC(const char *) panels_met;           /* groups of kernels that could be panels, taken or not */
     int steps;
     int half;                   /* of a layer: how many kernels its outputs need, which come first */

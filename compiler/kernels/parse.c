@@ -195,15 +195,22 @@ static bool is_word_here(const Parser *q, const char *word)
     return starts_with(q->p, word) && !plain_char(q->p[strlen(word)]);
 }
 
+static bool says_something(const Parser *q)
+{
+    bool says = false;
+    for (int k = 0; k < SAYINGS; k++) says |= is_word_here(q, saying_words[k]);
+    return says;
+}
+
 static bool ends_kernel(const Parser *q)
 {
-    return begins_kernel(q) || begins_graph(q) || is_word_here(q, "end") || is_word_here(q, "done");
+    return begins_kernel(q) || begins_graph(q) || is_word_here(q, "end") || says_something(q);
 }
 
 static Param *read_param(Reader *r);
 
-/* The parameter of a `done` line. A text that describes itself names a wide parameter, not its parts. */
-static const Param *read_done_param(Reader *r)
+/* The parameter of such a line. A text that describes itself names a wide parameter, not its parts. */
+static const Param *read_said_param(Reader *r)
 {
     const char *before = r->q.p, *name = read_word(&r->q, "a parameter's name");
     if (r->desc->of_text && !find_param(r->desc, name)) {
@@ -215,12 +222,12 @@ static const Param *read_done_param(Reader *r)
     return read_param(r);
 }
 
-/* "done h.weight picks %3 last %5", behind the kernel. */
-static void read_done(Reader *r, const Kernel *after)
+/* "done h.weight picks %3 last %5", behind the kernel's lines, also if it is said before the kernel. */
+static void read_said(Reader *r, const Kernel *at)
 {
-    Done d = {.after = after};
+    Said d = {.what = (Saying)read_one_of(r, saying_words, SAYINGS, "what is said"), .at = at};
     if (comes_before(r->p->after, "done")) err(r->q.at, "only pass done finds what is done");
-    d.param = read_done_param(r);
+    d.param = read_said_param(r);
     if (took_word(&r->q, "picks"))
         for (skip_spaces(&r->q); *r->q.p == '%'; skip_spaces(&r->q)) {
             if (d.copies == MAXRANK) err(r->q.at, "copies are picked by %d loops at most", MAXRANK);
@@ -229,7 +236,7 @@ static void read_done(Reader *r, const Kernel *after)
     if (took_word(&r->q, "last"))
         for (skip_spaces(&r->q); *r->q.p == '%'; skip_spaces(&r->q)) push(&d.last, read_loop(r));
     end_of_line(&r->q);
-    push(&r->p->done, d);
+    push(&r->p->said, d);
 }
 
 /* Its line has been read, and afterwards the first that is not its own. */
@@ -252,7 +259,7 @@ static Kernel *read_kernel(Reader *r)
     const char *fault = kernel_fault(k, r->desc->options->target);
     if (fault) err(start, "%s %s: %s", kernel_kind(k), k->name, fault);
     end_nest(r, k, start);
-    for (; took_word(&r->q, "done"); next_line(&r->q)) read_done(r, k);
+    for (; says_something(&r->q); next_line(&r->q)) read_said(r, k);
     return k;
 }
 

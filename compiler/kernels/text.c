@@ -55,6 +55,7 @@ const char *const kind_words[KINDS] = {KERNEL_KINDS(LIST_WORD)};
 const char *const home_words[HOMES] = {HOME_LIST(LIST_WORD)};
 const char *const end_words[ENDS] = {PRODUCT_ENDS(LIST_WORD)};
 const char *const share_words[SHARES] = {SHARE_LIST(LIST_WORD)};
+const char *const saying_words[SAYINGS] = {SAYING_LIST(LIST_WORD)};
 
 const char *kernel_kind(const Kernel *k) { return kind_words[k->kind]; }
 
@@ -238,12 +239,12 @@ static void print_loops(Kernel_printer *q, const char *what, const Loop *const *
     for (int i = 0; i < n; i++) say_node(q, loops[i]->node);
 }
 
-static void say_done_after(Kernel_printer *q, const Kernel *k)
+static void print_said(Kernel_printer *q, const Kernel *k)
 {
-    for (int i = 0; i < q->program->done.n; i++) {
-        const Done *d = &q->program->done.at[i];
-        if (d->after != k) continue;
-        start(q, "done ");
+    for (int i = 0; i < q->program->said.n; i++) {
+        const Said *d = &q->program->said.at[i];
+        if (d->at != k) continue;
+        start(q, format("%s ", saying_words[d->what]));
         say_word(q->p.t, d->param->name);
         print_loops(q, "picks", d->picks, d->copies);
         print_loops(q, "last", d->last.at, d->last.n);
@@ -267,7 +268,7 @@ static void print_kernel(Kernel_printer *q, const Kernel *k)
         say_wait_at_end(&q->p, k);
         say(q->p.t, "\n");
     }
-    say_done_after(q, k);
+    print_said(q, k);
 }
 
 /* ------------------------------------------------------------------ buffers */

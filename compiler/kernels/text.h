@@ -12,7 +12,8 @@ enum {
     ENDS = 0 PRODUCT_ENDS(LIST_ONE),
     SHARES = 0 SHARE_LIST(LIST_ONE)
 };
-extern const char *const kind_words[KINDS], *const home_words[HOMES], *const end_words[ENDS], *const share_words[SHARES];
+extern const char *const kind_words[KINDS], *const home_words[HOMES], *const end_words[ENDS], *const share_words[SHARES],
+    *const saying_words[SAYINGS];
 
 const Shape *shape_seen(const Kernel *k, const Operand *o); /* of its view, where the text says nothing else */
 /* ---- kernels/text.c */

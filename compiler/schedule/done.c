@@ -1,11 +1,13 @@
-/* done.c: pass done: finds the kernel after which a gradient is done: no later kernel reads or writes it. From there
- * on, several ranks add it up while the rest of the backward part runs.
+/* done.c: pass done: finds where train reads each parameter first, and the kernel after which a gradient is done: no
+ * later kernel reads or writes it.  Ranks then send what is done, and wait for what is needed, while kernels run.  With
+ * --shard-parameters every entry also says from where on a parameter is not read, and its gradient not touched before.
  *
  * The unit is a parameter. If a loop goes through the copies of a stack one by one (each iteration touches its own
- * copy, and nothing after the loop touches any), it is one copy of the struct. The place is after the last kernel
- * that touches the unit. If that is a loop, it is after the last such kernel of the body, and only in the last
- * iteration unless each iteration has its own copy. */
+ * copy, and nothing beyond the loop touches any), it is one copy of the struct. The place is before the first or after
+ * the last kernel that touches the unit. If that is a loop over copies, it is inside. A gradient is also done inside
+ * any other loop, in the last iteration. */
 #include "desc/passes.h"
+#include "desc/target.h"
 #include "kernels/nest.h"
 
 typedef struct Piece {  /* a part of the flat arrays: a parameter, or all copies of a struct */
@@ -26,6 +28,7 @@ static int64_t end_of_piece(const Param *p)
 
 typedef struct Question {
     const Piece *piece;
+    Home home;         /* of what is touched */
     const Loop *loop;  /* picks asks of it: */
     bool touches, own; /* own: all uses so far touch, in each iteration, the copy with its number */
 } Question;
@@ -49,7 +52,7 @@ static void ask_operand(Operand *o, bool writes, void *user)
     Question *q = user;
     const Buffer *b = o->view.buffer;
     (void)writes;
-    if (!b || b->home != GRADIENTS) return;
+    if (!b || b->home != q->home) return;
     int64_t first = b->param->offset, end = first + 1;
     for (int k = 0; k < b->param->shape.rank; k++) end += (b->param->shape.dim[k] - 1) * b->param->stride[k];
     if (end <= q->piece->first || first >= q->piece->end) return;
@@ -63,16 +66,16 @@ static void ask(const Kernel *k, Question *q)
     for (int i = 0; i < k->body.n; i++) ask(k->body.at[i], q);
 }
 
-static bool touches_piece(const Kernel *k, const Piece *p)
+static bool touches_piece(const Kernel *k, const Piece *p, Home home)
 {
-    Question q = {.piece = p};
+    Question q = {.piece = p, .home = home};
     ask(k, &q);
     return q.touches;
 }
 
-static bool has_own_copies(const Kernel *repeat, const Piece *p)
+static bool has_own_copies(const Kernel *repeat, const Piece *p, Home home)
 {
-    Question q = {.piece = p, .loop = repeat->loop, .own = true};
+    Question q = {.piece = p, .home = home, .loop = repeat->loop, .own = true};
     bool copies = p->copies < p->param->loops && p->param->shape.dim[p->copies] == repeat->loop->trip;
     if (copies) ask(repeat, &q);
     return copies && q.own;
@@ -80,29 +83,104 @@ static bool has_own_copies(const Kernel *repeat, const Piece *p)
 
 /* ------------------------------------------------------------------ places */
 
-/* d->after is NULL if no kernel touches it. */
-static void find_place(Done *d, Piece *p, Kernel *const *kernels, int n)
+typedef struct List { /* of kernels, in order */
+    Kernel *const *at;
+    int n;
+} List;
+
+static Piece piece_of(const Param *q) { return (Piece){.param = q, .first = q->offset, .end = end_of_piece(q)}; }
+static Home home_of_said(Saying s) { return s == SAY_NEEDED || s == SAY_DROPPED ? PARAMETERS : GRADIENTS; }
+
+/* s->at is NULL if no kernel touches it. */
+static void find_place(Said *s, Piece *p, List of)
 {
-    while (n > 0 && !touches_piece(kernels[n - 1], p)) n--;
-    if (n == 0) return;
-    const Kernel *k = kernels[n - 1];
-    d->after = k;
+    const Home home = home_of_said(s->what);
+    const bool first = is_said_before(s);
+    int i = first ? 0 : of.n - 1;
+    while (i >= 0 && i < of.n && !touches_piece(of.at[i], p, home)) i += first ? 1 : -1;
+    if (i < 0 || i == of.n) return;
+    const Kernel *k = s->at = of.at[i];
     if (k->kind != REPEAT || k->barrier) return;
-    if (has_own_copies(k, p)) d->picks[d->copies++] = k->loop;
-    else push(&d->last, k->loop);
-    p->copies = d->copies;
-    find_place(d, p, k->body.at, k->body.n);
+    if (has_own_copies(k, p, home)) s->picks[s->copies++] = k->loop;
+    else if (s->what == SAY_DONE) push(&s->last, k->loop);
+    else return;
+    p->copies = s->copies;
+    find_place(s, p, (List){k->body.at, k->body.n});
+}
+
+static bool say_of(Program *p, Saying what, const Param *q, List of)
+{
+    Said s = {.what = what, .param = q};
+    Piece piece = piece_of(q);
+    find_place(&s, &piece, of);
+    if (s.at) push(&p->said, s);
+    return s.at != NULL;
+}
+
+/* ------------------------------------------------------------------ what is read */
+
+static bool has_side(const Kernel *k, bool backward)
+{
+    bool has = !k->body.n && (k->part == BACKWARD) == backward;
+    for (int i = 0; !has && i < k->body.n; i++) has = has_side(k->body.at[i], backward);
+    return has;
+}
+
+static bool has_both_sides(const Kernel *k) { return has_side(k, false) && has_side(k, true); }
+
+/* The loop over micro-batches, if it alone touches the piece; each of its iterations then says what it reads. */
+static const Kernel *only_loop_of_steps(List of, const Piece *p)
+{
+    const Kernel *only = NULL;
+    for (int i = 0; i < of.n; i++) {
+        if (!touches_piece(of.at[i], p, PARAMETERS)) continue;
+        if (only) return NULL;
+        only = of.at[i];
+    }
+    return only && only->kind == REPEAT && !only->barrier && has_both_sides(only) ? only : NULL;
+}
+
+/* Before the first kernel that touches it for gradients; none if one does for both. */
+static int first_of_backward(List of, const Piece *p)
+{
+    int first = of.n;
+    for (int i = of.n - 1; i >= 0; i--) {
+        if (!touches_piece(of.at[i], p, PARAMETERS)) continue;
+        if (has_both_sides(of.at[i])) return of.n;
+        if (has_side(of.at[i], true)) first = i;
+    }
+    return first;
+}
+
+/* If ranks keep parameters apart, forward drops what backward needs again. */
+static void say_reads(Program *p, const Param *q, List of, bool sharded)
+{
+    const Piece piece = piece_of(q);
+    const Kernel *steps = only_loop_of_steps(of, &piece);
+    if (steps) {
+        say_reads(p, q, (List){steps->body.at, steps->body.n}, sharded);
+        return;
+    }
+    const int cut = first_of_backward(of, &piece);
+    const List parts[] = {{of.at, cut}, {of.at + cut, of.n - cut}};
+    for (int k = 0; k < COUNT_OF(parts); k++) {
+        if (!say_of(p, SAY_NEEDED, q, parts[k])) continue;
+        if (!sharded) return;
+        say_of(p, SAY_DROPPED, q, parts[k]);
+    }
 }
 
 void pass_done(Program *p, const Desc *d)
 {
-    if (without(d, PASS_done) || !made_for_ranks(d->options) || !entry_of(p->graph)->step) return;
+    const bool step = entry_of(p->graph)->step, sharded = d->options->shard_parameters;
+    const List all = {p->kernels.at, p->kernels.n};
+    if (without(d, PASS_done) || !made_for_ranks(d->options) || (!step && !sharded)) return;
     for (int i = 0; i < d->params.n; i++) {
         const Param *q = d->params.at[i];
-        Piece piece = {.param = q, .first = q->offset, .end = end_of_piece(q)};
-        Done done = {.param = q};
         if (q->struct_of && q->struct_of != q) continue;
-        find_place(&done, &piece, p->kernels.at, p->kernels.n);
-        if (done.after) push(&p->done, done);
+        if (d->options->target->says[SAY_NEEDED] && !q->frozen) say_reads(p, q, all, sharded);
+        if (!step) continue;
+        if (sharded) say_of(p, SAY_BEGUN, q, all);
+        say_of(p, SAY_DONE, q, all);
     }
 }

@@ -2,4 +2,7 @@
 #include "lathe_rt.h"
 
 void (*rt_over_ranks)(void *to, const void *from, int64_t bytes);
+void (*rt_parameters_needed)(const void *first, int64_t bytes);
+void (*rt_parameters_dropped)(const void *first, int64_t bytes);
+void (*rt_gradients_begun)(const void *first, int64_t bytes);
 void (*rt_gradients_done)(const void *first, int64_t bytes);

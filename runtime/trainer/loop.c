@@ -26,6 +26,7 @@
 #include "trainer/logs.h"
 #include "trainer/ranks.h"
 #include "trainer/report.h"
+#include "trainer/returns.h"
 #include "trainer/samples.h"
 #include "trainer/shared.h"
 #include "trainer/signals.h"
@@ -219,6 +220,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     report_divergence(&r->report, step + 1, u->name, &s);
     end_about(r->t, "diverged", step);
     note("step %lld: %s; %s", (long long)step + 1, divergence_text(&s, u->name), kept);
+    await_returns();
     device_down(r->memory.params, weight_bytes(r->t->model));
     copy_statistics(r->t->model, &r->memory);
     save_weights(r->t->model, before, r->t->base, r->memory.params, r->memory.statistics);
@@ -307,6 +309,7 @@ static void finish_turn(Training *r)
 static void finish_steps(Training *r)
 {
     while (turns_begun()) finish_turn(r);
+    await_returns();
 }
 
 /* Returns false if there is no data for it.  at.step counts steps that were begun; on a device the last still runs. */

@@ -27,6 +27,7 @@
 #include "trainer/local_steps.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
+#include "trainer/returns.h"
 #include "trainer/shared.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
@@ -357,6 +358,14 @@ static void finish_steps(void)
     while (turns_begun()) end_turn();
 }
 
+/* Whatever else than steps needs what they made. */
+static void finish_for(Ranks_order order)
+{
+    if (order == RANKS_STEP) return;
+    finish_steps();
+    await_returns();
+}
+
 /* While it waits it finishes earlier orders, so that their errors are reported. */
 static Ranks_order next_order(const Trial *c, int64_t step)
 {
@@ -386,25 +395,18 @@ int follow(const Trial *c, int64_t step)
     for (bool opened = false;; opened = true) {
         const Ranks_order order = next_order(c, step);
         if (!opened) open_rank_log(c->t, step); /* rank 0 has the folder now */
+        finish_for(order);
         switch (order) {
         case RANKS_STEP: follow_step(c, step++); break;
         case RANKS_GATHER:
-            finish_steps();
             hand_in_parts(c->t, o, m);
             if (c->t->ranks->board) post_gathered(c->t->ranks->board);
             break;
-        case RANKS_SHOW_MEAN:
-            finish_steps();
-            show_mean_of_ranks(c->t, o, m);
-            break;
+        case RANKS_SHOW_MEAN: show_mean_of_ranks(c->t, o, m); break;
         case RANKS_SHOW_TRAINED: show_trained(o, m->params, m->grads); break;
         case RANKS_EVALUATE: share_evaluation(c, step); break;
-        case RANKS_MEET:
-            finish_steps();
-            meet(c->t, m, step);
-            break;
+        case RANKS_MEET: meet(c->t, m, step); break;
         case RANKS_END:
-            finish_steps();
             if (c->t->model->device) close_device();
             if (!c->t->ranks->board) part_processes(c->t);
             return 0;

@@ -15,6 +15,7 @@
 #include "trainer/local_steps.h"
 #include "trainer/narrow.h"
 #include "trainer/ranks.h"
+#include "trainer/returns.h"
 #include "trainer/travels.h"
 #include "trainer/trial.h"
 #include "trainer/unsent.h"
@@ -76,7 +77,7 @@ void must_go_on(bool fine)
     while (!fine) pause(); /* this rank has failed, and another thread ends it */
 }
 
-static void wait_for_ranks_until(int64_t number)
+void wait_for_ranks_until(int64_t number)
 {
     Travel *wait = begin_travel(TRAVEL_WAIT, 0);
     must_go_on(wait_for_exchange(number));
@@ -118,6 +119,7 @@ void open_shared(const Trainer *t, const Memory *m, const Optimizer *o)
     s->moments = m->moments;
     s->room = lathe_dealt_room(&s->deal, s->deal.moments);
     s->mean_room = o->average ? lathe_dealt_room(&s->deal, s->deal.n) : 0;
+    open_returns(&s->deal, m->params, s->weight);
     rt_gradients_done = gradients_done_here;
     rt_over_ranks = over_ranks_here;
 }
@@ -283,27 +285,39 @@ void share_signals(void)
         if (all[k] != 0 && !shared.signal) shared.signal = (int)all[k];
 }
 
-/* Every rank's elements of an array to all others, for buckets from `first` on. */
-static void share_buckets(Travel_kind kind, char *array, int64_t element, int64_t from,
-                          void (*before)(int k, void *with), void *with)
+/* Every rank's elements of a bucket of an array to all others. */
+static int64_t share_bucket(Travel_kind kind, int k, char *array, int64_t element)
+{
+    const Lathe_part own = own_part(k);
+    for (int r = 0; r < shared.c->ranks; r++) {
+        const Lathe_part p = part_of(k, r);
+        shared.piece[r] =
+            (Piece){array + own.first * element, array + p.first * element, own.count * element, p.count * element};
+    }
+    const int64_t bytes = own.count * element * (shared.c->ranks - 1);
+    return begin_exchange(shared.piece, 0, end_travel, begin_travel(kind, bytes));
+}
+
+/* Those that have elements from `first` on. */
+static void share_buckets(Travel_kind kind, char *array, int64_t element, int64_t first)
 {
     int64_t last = 0;
-    for (int k = 0; k < shared.deal.buckets; k++) {
-        const Lathe_part own = own_part(k), all = whole_bucket(k);
-        if (all.first + all.count <= from) continue;
-        if (before) before(k, with);
-        for (int r = 0; r < shared.c->ranks; r++) {
-            const Lathe_part p = part_of(k, r);
-            shared.piece[r] =
-                (Piece){array + own.first * element, array + p.first * element, own.count * element, p.count * element};
-        }
-        const int64_t bytes = own.count * element * (shared.c->ranks - 1);
-        last = begin_exchange(shared.piece, 0, end_travel, begin_travel(kind, bytes));
-    }
+    for (int k = 0; k < shared.deal.buckets; k++)
+        if (whole_bucket(k).first + whole_bucket(k).count > first) last = share_bucket(kind, k, array, element);
     wait_for_ranks_until(last);
 }
 
-void share_parts(void *array, int64_t element) { share_buckets(TRAVEL_PARAMETERS, array, element, 0, NULL, NULL); }
+/* Parameters that `change` changes, bucket by bucket; they are on their way when it returns. */
+static void return_buckets(void *params, void (*change)(int k, const void *with), const void *with)
+{
+    for (int i = 0; i < shared.deal.buckets; i++) {
+        const int k = bucket_to_return(i);
+        change(k, with);
+        note_return(k, share_bucket(TRAVEL_PARAMETERS, k, params, shared.weight));
+    }
+}
+
+void share_parts(void *array, int64_t element) { share_buckets(TRAVEL_PARAMETERS, array, element, 0); }
 
 static void add_rest(void)
 {
@@ -331,7 +345,7 @@ static void end_adding(const Turn *u, const Lathe_call *call, Turn_result *r)
     share_numbers(o, r);
     r->norm = norm_of_squares(o) / r->unit;
     if (shared.deal.moments < shared.deal.n)
-        share_buckets(TRAVEL_GRADIENTS, call->grads, shared.element, shared.deal.moments, NULL, NULL);
+        share_buckets(TRAVEL_GRADIENTS, call->grads, shared.element, shared.deal.moments);
     shared.grads = NULL;
 }
 
@@ -376,7 +390,7 @@ typedef struct Update { /* of a step */
     Rates rates;
 } Update;
 
-static void update_bucket(int k, void *with)
+static void update_bucket(int k, const void *with)
 {
     const Update *u = with;
     const Lathe_part p = own_part(k);
@@ -386,8 +400,8 @@ static void update_bucket(int k, void *with)
 
 void update_shared(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace)
 {
-    Update u = {o, params, grads, rates_of(o, step, pace)};
-    if (o->segments) share_buckets(TRAVEL_PARAMETERS, params, shared.weight, 0, update_bucket, &u);
+    const Update u = {o, params, grads, rates_of(o, step, pace)};
+    if (o->segments) return_buckets(params, update_bucket, &u);
 }
 
 typedef struct Mean { /* of the weights, to be shown */
@@ -395,7 +409,7 @@ typedef struct Mean { /* of the weights, to be shown */
     void *params;
 } Mean;
 
-static void show_bucket(int k, void *with)
+static void show_bucket(int k, const void *with)
 {
     const Mean *m = with;
     const Lathe_part p = own_part(k);
@@ -405,10 +419,11 @@ static void show_bucket(int k, void *with)
 
 void show_shared_average(const Optimizer *o, void *params, void *aside)
 {
-    Mean m = {o, params};
+    const Mean m = {o, params};
     if (!o->average) return;
     keep_trained(o, params, aside);
-    share_buckets(TRAVEL_PARAMETERS, params, shared.weight, 0, show_bucket, &m);
+    return_buckets(params, show_bucket, &m);
+    await_returns();
 }
 
 /* ------------------------------------------------------------------ between rank 0 and the others */

@@ -15,6 +15,7 @@ void open_shared(const Trainer *t, const Memory *m, const Optimizer *o);
  * are means over ranks.  Ends the program if a rank has failed. */
 void compute_shared(const Turn *u, const Lathe_call *call, int64_t step, Turn_result *r);
 Update_by update_shared;                /* updates this rank's elements, and gives them to the others */
+void wait_for_ranks_until(int64_t exchange); /* in a step: what it waits is counted */
 int signal_of_ranks(void);              /* that any rank has got before the last step was added up; 0: none */
 
 /* Of any array like the gradients: this rank's elements become means over ranks; every rank's go to all others. */

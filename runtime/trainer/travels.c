@@ -6,17 +6,24 @@
 
 enum { MOST = 4 * LATHE_MOST_DEALT };
 
+/* Parameters that the last step sent arrive in this one. */
 static struct Travels {
-    Travel at[MOST + 1]; /* the last: one too many, which is not told */
-    int n;
+    Travel at[2][MOST + 1]; /* of two steps, in turn; the last: one too many, which is not told */
+    int n[2], step;
     double waited;
 } travels;
 
-void begin_travels(void) { travels.n = 0, travels.waited = 0; }
+void begin_travels(void)
+{
+    travels.step = 1 - travels.step;
+    travels.n[travels.step] = 0;
+    travels.waited = 0;
+}
 
 Travel *begin_travel(Travel_kind kind, int64_t bytes)
 {
-    Travel *t = &travels.at[travels.n < MOST ? travels.n++ : MOST];
+    int *n = &travels.n[travels.step];
+    Travel *t = &travels.at[travels.step][*n < MOST ? (*n)++ : MOST];
     *t = (Travel){kind, bytes, seconds_now(), 0};
     return t;
 }
@@ -36,22 +43,33 @@ double waited_for_ranks(void)
     return waited;
 }
 
-/* Waits lie inside the kernels' row.  Several buckets are on their way at once: their events may overlap. */
-void add_travels(json_t *events, double begin)
+/* Of a trace that begins at 0, µs.  Waits lie inside the kernels' row.  Several buckets are on their way at once: their
+ * events may overlap. */
+static void add_event_of(json_t *events, const Travel *t, double begin)
 {
     static const char *const names[] = {"gradients", "parameters", "waits for other ranks"};
-    for (int i = 0; i < travels.n; i++) {
-        const Travel *t = &travels.at[i];
-        const double from = 1e6 * (t->begin - begin), to = 1e6 * (t->end - begin);
-        const char *name = names[t->kind];
-        if (t->kind == TRAVEL_WAIT) {
-            add_json(events, json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f}", "name", name, "cat", "ranks", "ph", "X",
-                                       "pid", 1, "tid", 1, "ts", from, "dur", to - from));
-            continue;
+    const double end = t->end > 0 ? t->end : seconds_now(); /* it is still under way */
+    const double from = t->begin > begin ? 1e6 * (t->begin - begin) : 0, to = 1e6 * (end - begin);
+    const char *name = names[t->kind];
+    const int id = (int)json_array_size(events);
+    if (t->kind == TRAVEL_WAIT) {
+        add_json(events, json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f}", "name", name, "cat", "ranks", "ph", "X",
+                                   "pid", 1, "tid", 1, "ts", from, "dur", to - from));
+        return;
+    }
+    for (int ends = 0; ends < 2; ends++)
+        add_json(events, json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:{s:I}}", "name", name, "cat", "ranks", "ph",
+                                   ends ? "e" : "b", "id", id, "pid", 1, "tid", 2, "ts", ends ? to : from, "args",
+                                   "bytes", (json_int_t)t->bytes));
+}
+
+void add_travels(json_t *events, double begin)
+{
+    for (int back = 1; back >= 0; back--) {
+        const int step = back ? 1 - travels.step : travels.step;
+        for (int i = 0; i < travels.n[step]; i++) {
+            const Travel *t = &travels.at[step][i];
+            if (!back || !(t->end > 0) || t->end > begin) add_event_of(events, t, begin);
         }
-        for (int ends = 0; ends < 2; ends++)
-            add_json(events, json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:{s:I}}", "name", name, "cat", "ranks",
-                                       "ph", ends ? "e" : "b", "id", i, "pid", 1, "tid", 2, "ts", ends ? to : from,
-                                       "args", "bytes", (json_int_t)t->bytes));
     }
 }
