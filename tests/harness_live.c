@@ -132,6 +132,7 @@ void take_options(const char *words)
         bool flag = take_switch(&options, word);
         if (same(word, "--all-persist")) flag = options.all_persist = true;
         if (same(word, "--all-panels")) flag = options.all_panels = true;
+        if (same(word, "--shard-parameters")) flag = options.shard_parameters = true;
         const char *value = flag ? "" : strtok_r(NULL, " ", &rest);
         must(flag || value);
         if (same(word, "--config")) options.config = value;

@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum Channel { CHANNEL_WORK, CHANNEL_WORD, CHANNELS } Channel; /* pieces of arrays; short words about how ranks are */
+/* What a rank waits for at once; short words about how ranks are; pieces of arrays, which should not hold up the others. */
+typedef enum Channel { CHANNEL_SOON, CHANNEL_WORD, CHANNEL_WORK, CHANNELS } Channel;
 
 typedef struct Carrier {
     int rank, ranks;

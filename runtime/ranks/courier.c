@@ -1,8 +1,9 @@
 /* courier.c: the thread that owns the carrier: it carries out exchanges in order, and keeps up the words between ranks
  * (beats.c).
  *
- * Exchanges start in their order on every rank, so that the k-th message from one rank to another is the same on both
- * sides.  An exchange whose memory an earlier one still uses waits for that one; later ones then wait, too. */
+ * Exchanges of a line start in their order on every rank, so that the k-th message from one rank to another is the same
+ * on both sides.  An exchange whose memory an earlier one still uses waits for that one; later ones then wait, too.
+ * There are two lines: of pieces of arrays, and of what somebody waits for, which overtakes those. */
 #include "ranks/courier.h"
 #include "base/thread.h"
 #include "base/words.h"
@@ -16,6 +17,7 @@
 #include <time.h>
 
 enum { MOST_BEGUN = 256, ENDED = -1 };
+enum { OF_WORK, OF_SOON, LINES };
 
 typedef struct Exchange {
     Piece *piece;  /* [ranks] */
@@ -25,6 +27,12 @@ typedef struct Exchange {
     void *with;
 } Exchange;
 
+typedef struct Line {
+    Channel channel;
+    Exchange all[MOST_BEGUN];
+    int64_t begun, started, ended; /* exchanges */
+} Line;
+
 static struct Courier {
     const Carrier *carrier;
     const Carrier *(*open)(void *, const char **);
@@ -33,30 +41,32 @@ static struct Courier {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t told, changed; /* the thread has something to do; an exchange has ended, or this rank has failed */
-    Exchange all[MOST_BEGUN];
-    int64_t begun, started, ended; /* exchanges */
+    Line lines[LINES];
     bool (*tell)(int code, const char *text);
     double closing;                      /* since then; another rank that hangs can hinder it */
     bool closed, opened, ending, failed; /* failed: this rank has, and has told */
-} courier = {.lock = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} courier = {.lock = PTHREAD_MUTEX_INITIALIZER,
+             .told = PTHREAD_COND_INITIALIZER,
+             .changed = PTHREAD_COND_INITIALIZER,
+             .lines = {{.channel = CHANNEL_WORK}, {.channel = CHANNEL_SOON}}};
 
 const Carrier *carrier_in_use(void) { return courier.carrier; }
 
 /* ------------------------------------------------------------------ messages */
 
-static Exchange *exchange_at(int64_t number) { return &courier.all[number % MOST_BEGUN]; }
+static Exchange *exchange_at(Line *l, int64_t number) { return &l->all[number % MOST_BEGUN]; }
 
-static void start_messages(Exchange *x)
+static void start_messages(Exchange *x, Channel channel)
 {
     const Carrier *c = courier.carrier;
     for (int k = 0; k < c->ranks; k++) {
         const Piece *p = &x->piece[k];
-        x->in[k] = k != c->rank && p->in_bytes ? c->receive(k, CHANNEL_WORK, p->in, p->in_bytes) : ENDED;
+        x->in[k] = k != c->rank && p->in_bytes ? c->receive(k, channel, p->in, p->in_bytes) : ENDED;
     }
     for (int i = 1; i < c->ranks; i++) { /* each begins with another one */
         const int k = (c->rank + i) % c->ranks;
         const Piece *p = &x->piece[k];
-        x->out[k] = p->out_bytes ? c->send(k, CHANNEL_WORK, p->out, p->out_bytes) : ENDED;
+        x->out[k] = p->out_bytes ? c->send(k, channel, p->out, p->out_bytes) : ENDED;
     }
     x->out[c->rank] = ENDED;
 }
@@ -73,23 +83,38 @@ static bool all_have_ended(Exchange *x)
     return all;
 }
 
-/* Returns whether anything is under way. */
-static bool carry_on(void)
+static int64_t begun_of(const Line *l)
 {
     pthread_mutex_lock(&courier.lock);
-    const int64_t begun = courier.begun;
+    const int64_t begun = l->begun;
     pthread_mutex_unlock(&courier.lock);
-    while (courier.started < begun && exchange_at(courier.started + 1)->after <= courier.ended)
-        start_messages(exchange_at(++courier.started));
-    while (courier.ended < courier.started && all_have_ended(exchange_at(courier.ended + 1))) {
-        Exchange *x = exchange_at(courier.ended + 1);
+    return begun;
+}
+
+/* Returns whether anything is under way. */
+static bool carry_on(Line *l)
+{
+    const int64_t begun = begun_of(l);
+    while (l->started < begun && exchange_at(l, l->started + 1)->after <= l->ended) {
+        l->started++;
+        start_messages(exchange_at(l, l->started), l->channel);
+    }
+    while (l->ended < l->started && all_have_ended(exchange_at(l, l->ended + 1))) {
+        Exchange *x = exchange_at(l, l->ended + 1);
         if (x->finish) x->finish(x->with);
         pthread_mutex_lock(&courier.lock);
-        courier.ended++;
+        l->ended++;
         pthread_cond_broadcast(&courier.changed);
         pthread_mutex_unlock(&courier.lock);
     }
-    return courier.ended < begun;
+    return l->ended < begun;
+}
+
+static bool carry_all(void)
+{
+    bool busy = false;
+    for (int k = LINES - 1; k >= 0; k--) busy |= carry_on(&courier.lines[k]);
+    return busy;
 }
 
 /* ------------------------------------------------------------------ the thread */
@@ -102,7 +127,9 @@ static void wait_for_work(void)
     until.tv_nsec += 20000000;
     if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
     pthread_mutex_lock(&courier.lock);
-    if (courier.begun == courier.ended && !courier.ending) pthread_cond_timedwait(&courier.told, &courier.lock, &until);
+    bool busy = courier.ending;
+    for (int k = 0; k < LINES; k++) busy |= courier.lines[k].begun > courier.lines[k].ended;
+    if (!busy) pthread_cond_timedwait(&courier.told, &courier.lock, &until);
     pthread_mutex_unlock(&courier.lock);
 }
 
@@ -117,8 +144,8 @@ static bool is_ending(void)
 static void make_exchanges(void)
 {
     const size_t n = (size_t)courier.carrier->ranks;
-    for (int i = 0; i < MOST_BEGUN; i++) {
-        Exchange *x = &courier.all[i];
+    for (int i = 0; i < LINES * MOST_BEGUN; i++) {
+        Exchange *x = &courier.lines[i / MOST_BEGUN].all[i % MOST_BEGUN];
         x->piece = must_alloc(n * sizeof *x->piece);
         x->out = must_alloc(n * sizeof *x->out);
         x->in = must_alloc(n * sizeof *x->in);
@@ -174,7 +201,7 @@ static void *carry(void *unused)
     pthread_mutex_unlock(&courier.lock);
     if (!c) return unused;
     for (bool busy = true;;) {
-        if (!is_ending() || busy) busy = carry_on();
+        if (!is_ending() || busy) busy = carry_all();
         const Beat_state state = beat(is_ending() && !busy);
         if (state == BEATS_FAILED) end_with_failure();
         if (state == BEATS_ENDED) close_carrier();
@@ -214,33 +241,43 @@ void end_courier(void)
 
 /* ------------------------------------------------------------------ what others call */
 
-int64_t begin_exchange(const Piece *piece, int64_t after, void (*finish)(void *with), void *with)
+static int64_t begin_in(Line *l, const Piece *piece, int64_t after, void (*finish)(void *with), void *with)
 {
     pthread_mutex_lock(&courier.lock);
-    while (courier.begun - courier.ended >= MOST_BEGUN - 1 && !courier.failed)
-        pthread_cond_wait(&courier.changed, &courier.lock);
-    const int64_t number = courier.begun + 1;
-    Exchange *x = exchange_at(number);
+    while (l->begun - l->ended >= MOST_BEGUN - 1 && !courier.failed) pthread_cond_wait(&courier.changed, &courier.lock);
+    const int64_t number = l->begun + 1;
+    Exchange *x = exchange_at(l, number);
     memcpy(x->piece, piece, (size_t)courier.carrier->ranks * sizeof *piece);
     x->after = after;
     x->finish = finish;
     x->with = with;
-    courier.begun = number;
+    l->begun = number;
     pthread_cond_signal(&courier.told);
     pthread_mutex_unlock(&courier.lock);
     return number;
 }
 
-bool wait_for_exchange(int64_t number)
+static bool wait_in(Line *l, int64_t number)
 {
     pthread_mutex_lock(&courier.lock);
-    while (courier.ended < number && !courier.failed) pthread_cond_wait(&courier.changed, &courier.lock);
-    const bool fine = courier.ended >= number;
+    while (l->ended < number && !courier.failed) pthread_cond_wait(&courier.changed, &courier.lock);
+    const bool fine = l->ended >= number;
     pthread_mutex_unlock(&courier.lock);
     return fine;
 }
 
-bool exchange(const Piece *piece) { return wait_for_exchange(begin_exchange(piece, 0, NULL, NULL)); }
+int64_t begin_exchange(const Piece *piece, int64_t after, void (*finish)(void *with), void *with)
+{
+    return begin_in(&courier.lines[OF_WORK], piece, after, finish, with);
+}
+
+bool wait_for_exchange(int64_t number) { return wait_in(&courier.lines[OF_WORK], number); }
+
+bool exchange(const Piece *piece)
+{
+    Line *l = &courier.lines[OF_SOON];
+    return wait_in(l, begin_in(l, piece, 0, NULL, NULL));
+}
 
 void when_ranks_fail(bool (*tell)(int code, const char *text)) { courier.tell = tell; }
 

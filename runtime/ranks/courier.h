@@ -25,12 +25,13 @@ typedef struct Piece { /* sent to a rank, and received from it */
 /* open: called in the thread.  Returns NULL, or why not. */
 const char *start_courier(const Carrier *(*open)(void *with, const char **refusal), void *with);
 const Carrier *carrier_in_use(void); /* NULL: one rank */
-/* Returns its number, from 1.  piece: [ranks], copied; that of this rank is left out.  after: the number of an exchange
+/* Returns its number, above 0.  piece: [ranks], copied; that of this rank is left out.  after: the number of an exchange
  * that must have ended before this one starts; 0: none.  finish: called by the thread when all has arrived; NULL:
  * nothing. */
 int64_t begin_exchange(const Piece *piece, int64_t after, void (*finish)(void *with), void *with);
 bool wait_for_exchange(int64_t number); /* until it and all before it have ended; false: the run has failed */
-bool exchange(const Piece *piece);      /* both */
+/* Both, in an order of its own: it does not wait for those that were begun before. */
+bool exchange(const Piece *piece);
 void rank_does(Rank_action action, int64_t step); /* for the words about a rank that is lost */
 void ask_for_save(void);    /* of rank 0, by another rank: also in a signal handler */
 void ask_to_end(int signal); /* in a handler: rank 0 learns of the signal */

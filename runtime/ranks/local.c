@@ -229,10 +229,11 @@ static void move_all(double seconds)
     local.asked = 0;
     earn_bytes();
     watch_sockets(seconds);
-    for (int i = 0; i < local.carrier.ranks * CHANNELS; i++) {
+    for (int n = 0; n < local.carrier.ranks * CHANNELS; n++) { /* channel by channel */
+        const int peer = n % local.carrier.ranks, i = peer * CHANNELS + n / local.carrier.ranks;
         const int happened = local.look[i].revents;
-        if (happened & (POLLIN | POLLHUP | POLLERR)) move_letters(i / CHANNELS, &local.ends[i], WAY_IN);
-        if (happened & POLLOUT) move_letters(i / CHANNELS, &local.ends[i], WAY_OUT);
+        if (happened & (POLLIN | POLLHUP | POLLERR)) move_letters(peer, &local.ends[i], WAY_IN);
+        if (happened & POLLOUT) move_letters(peer, &local.ends[i], WAY_OUT);
     }
 }
 
