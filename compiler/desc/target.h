@@ -28,7 +28,7 @@ typedef struct Target {
                                  * lies; NaN into so many bytes of c->work */
     const char *device;         /* by which the trainer knows where entries run (runtime/step/device.h); NULL: on its processor */
     const char *over_ranks;     /* a call: to, from, bytes */
-    const char *says[4];        /* by Saying: a call, twice of the same place in the parameters or gradients; NULL: it is not said */
+    const char *says[4];        /* by Lathe_saying: a call, twice of the same place in the parameters or gradients; NULL: it is not said */
     char *(*product)(struct Page *, const struct Kernel *), *(*attention)(struct Page *, const struct Kernel *); /* the call */
     const char *const *quick;   /* words of graph/ops.def that are quick_… of floats where a model keeps values in 16 bits; ends in NULL; NULL: none */
     const char *const *words;   /* that kernels and what they name must not be called, beside C's; ends in NULL */

@@ -5,7 +5,8 @@
 /* A parameter or its gradient, or one copy of the struct that contains it. */
 static char *said_text(Page *page, const Said *s)
 {
-    const char *array = s->what == SAY_NEEDED || s->what == SAY_DROPPED ? "p" : "d", *group = group_of(page, s->param);
+    const char *array = s->what == LATHE_NEEDED || s->what == LATHE_DROPPED ? "p" : "d",
+               *group = group_of(page, s->param);
     if (!group) return param_text(page, s->param, format("%s->", array), NULL);
     Text t = {0};
     say(&t, "%s->%s", array, group);

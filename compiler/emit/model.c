@@ -204,6 +204,25 @@ static const char *rows_text(const Desc *d, const Graph *g) /* of a call, and th
 
 static const char *turn_member(const Graph *g) { return g->turn ? format(".turn = %s,\n     ", quoted(g->turn)) : ""; }
 
+static void say_said_table(Page *page, Text *t, const Program *p)
+{
+    static const char *const words[] = {"LATHE_NEEDED", "LATHE_DROPPED", "LATHE_BEGUN", "LATHE_DONE"};
+    if (!page->desc->options->shard_parameters) return;
+    const Sayings all = sayings_of(p);
+    if (!all.n) return;
+    say(t, "static const Lathe_said %s_said[] = {\n", identifier(page, p->graph->name));
+    for (int i = 0; i < all.n; i++)
+        say(t, "    {%s, %lld, %lld},\n", words[all.at[i].what], (long long)all.at[i].first,
+            (long long)all.at[i].count);
+    say(t, "};\n\n");
+}
+
+static const char *said_member(Page *page, const Program *p)
+{
+    const int n = page->desc->options->shard_parameters ? sayings_of(p).n : 0;
+    return n ? format(", .sayings = %d, .said = %s_said", n, identifier(page, p->graph->name)) : "";
+}
+
 static void say_entry_table(Page *page, Text *t)
 {
     const Module *m = page->module;
@@ -214,6 +233,7 @@ static void say_entry_table(Page *page, Text *t)
         say_tensors(page, t, p, OUTPUTS, "out");
         say_kernel_table(page, t, p);
         say_watch_tables(page, t, p);
+        say_said_table(page, t, p);
     }
     if (!m->programs.n) return;
     say(t, "\n%sstatic const Lathe_entry entries[] = {\n", page->library ? "" : "#include \"model.plan.h\"\n\n");
@@ -224,11 +244,12 @@ static void say_entry_table(Page *page, Text *t)
             turn_member(p->graph), identifier(page, p->graph->name), (long long)p->work_bytes, entry_flops(p),
             rows_text(page->desc, p->graph));
         say_wrapped(t, format("     .in_bytes = %s, .out_bytes = %s, .inputs = %d, .outputs = %d, .input = %s, "
-                              ".output = %s, .kernels = %s, .kernel = %s%s%s},\n",
+                              ".output = %s, .kernels = %s, .kernel = %s%s%s%s},\n",
                               size_of(page, p, INPUTS, "in"), size_of(page, p, OUTPUTS, "out"), count_home(p, INPUTS),
                               count_home(p, OUTPUTS), array_or_null(page, p, INPUTS, "in"),
                               array_or_null(page, p, OUTPUTS, "out"), kernel_count(page, p), kernel_table(page, p),
-                              page->library ? "" : buffers_member(page, p), instruments_member(page, p)));
+                              page->library ? "" : buffers_member(page, p), instruments_member(page, p),
+                              said_member(page, p)));
     }
     say(t, "};\n\n");
 }
@@ -297,7 +318,7 @@ void take_table_names(Page *page, void (*take)(Page *page, const char *name))
         "teacher_params", "teacher_hf"};
     static const struct {
         const char *before, *after;
-    } of_entries[] = {{"run_", ""}, {"", "_in"}, {"", "_out"}, {"", "_kernels"}, {"", "_buffers"}};
+    } of_entries[] = {{"run_", ""}, {"", "_in"}, {"", "_out"}, {"", "_kernels"}, {"", "_buffers"}, {"", "_said"}};
     for (int i = 0; i < COUNT_OF(own); i++) take(page, own[i]);
     for (int i = 0; i < m->programs.n; i++)
         for (int k = 0; k < COUNT_OF(of_entries); k++)

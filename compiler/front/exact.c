@@ -1,4 +1,4 @@
-/* exact.c: --exact-sums: what it cannot be with. */
+/* exact.c: --exact-sums and --shard-parameters: what they cannot be with. */
 #include "desc/target.h"
 #include "front/front.h"
 
@@ -33,4 +33,32 @@ void check_exact_sums(const Trace *trace)
             "and "
             "only a power of two of them can be added in pairs; change batch, accumulate or the number of rows",
             rows, parts, rows, batch, (long long)d->recipe.accumulate);
+}
+
+static const char *why_not_sharded(const Desc *d)
+{
+    const Param *frozen = NULL, *directed = NULL;
+    for (int i = 0; i < d->params.n; i++) {
+        if (d->params.at[i]->frozen) frozen = d->params.at[i];
+        if (d->params.at[i]->directed) directed = d->params.at[i];
+    }
+    if (d->options->target->device) return "it is for processors, not yet for --target cuda; leave it out there";
+    if (makes_library(d->options)) return "it is for trainers, whose ranks share a step; leave it out of a library";
+    if (d->one_rank) return format("%s, so ranks cannot share a batch", d->one_rank);
+    if (d->teacher) return "a teacher's parameters stay whole in every rank; leave --distill out";
+    if (frozen)
+        return format("the parameter %s is frozen, and stays whole in every rank; train all of them", frozen->name);
+    if (directed)
+        return format("the optimizer of %s needs whole matrices (%s); take adamw", directed->name, d->direction->name);
+    if (lathe_averages(&d->recipe)) return "it keeps no mean of the weights; leave ema and schedule_free out";
+    if (d->recipe.noise_scale || d->recipe.accumulate_at)
+        return "it measures no noise scale, and its steps all have as many rows; leave noise_scale and accumulate_at "
+               "out";
+    return NULL;
+}
+
+void check_shards(const Trace *trace)
+{
+    const char *why = trace->desc->options->shard_parameters ? why_not_sharded(trace->desc) : NULL;
+    if (why) usage_error("--shard-parameters: %s", why);
 }

@@ -320,6 +320,7 @@ int next_grown(const Trace *trace, int after); /* the next larger of its numbers
 void check_accumulate_at(const Trace *trace);
 void check_noise_scale(const Trace *trace); /* front/noise.c */
 void check_exact_sums(const Trace *trace);  /* front/exact.c */
+void check_shards(const Trace *trace);
 void check_optimizers(const Trace *trace); /* front/optimizers.c; it also counts layers for layer_decay */
 int64_t frozen_copies(const Desc *d, const Param *p); /* by train's groups */
 bool freezes(const Desc *d, const Param *p);          /* all of them */

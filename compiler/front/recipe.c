@@ -447,6 +447,7 @@ void check_recipe(lua_State *L)
     check_accumulate_at(trace);
     check_noise_scale(trace);
     check_exact_sums(trace);
+    check_shards(trace);
     if (r->samples && !entry_graph(trace->desc, ENTRY_decode) && !entry_graph(trace->desc, ENTRY_sample))
         err(at_key(L, "samples"), "`samples` needs an output to generate from: return { logits = logits } from "
                                   "forward, or define sample = function(c, input) … end");

@@ -162,8 +162,8 @@ static void check_access(const Run *r, const Said *d, const Access *a, const Aro
 /* In each loop around, either every iteration has a copy of its own, or only the last iteration says it. */
 static const char *fault_of_loops(const Said *d, const Around *around, bool in_text)
 {
-    if (d->what == SAY_DONE && d->copies + d->last.n != around->n) return "is not said once";
-    if (d->what != SAY_DONE && d->last.n) return "is said at the end alone";
+    if (d->what == LATHE_DONE && d->copies + d->last.n != around->n) return "is not said once";
+    if (d->what != LATHE_DONE && d->last.n) return "is said at the end alone";
     for (int k = 0; k < d->copies; k++) {
         bool copy = in_text || (k < d->param->shape.rank && d->param->shape.dim[k] == d->picks[k]->trip);
         if (!copy || place_among(around, d->picks[k]) < 0) return "is said of copies that there are not";
@@ -182,7 +182,7 @@ static const char *fault_of_done(const Run *r, const Said *d, const Around *arou
 {
     if (d->param->struct_of && d->param->struct_of != d->param) return "is said of the middle of a struct";
     for (const Said *other = r->program->said.at; other < d; other++)
-        if (d->what == SAY_DONE && other->what == SAY_DONE && other->param == d->param) return "is said twice";
+        if (d->what == LATHE_DONE && other->what == LATHE_DONE && other->param == d->param) return "is said twice";
     return fault_of_loops(d, around, in_text);
 }
 
@@ -197,7 +197,7 @@ void check_done(const Run *r, const Desc *desc)
         must(loops_to(p->kernels.at, p->kernels.n, d->at, &around));
         const char *fault = fault_of_done(r, d, &around, desc->of_text);
         if (fault) unsound(r, "that %s is %s %s", d->param->name, saying_words[d->what], fault);
-        for (int k = 0; k < r->all.n && d->what == SAY_DONE; k++) {
+        for (int k = 0; k < r->all.n && d->what == LATHE_DONE; k++) {
             const Buffer *b = r->all.at[k].view->buffer;
             if (b->home == GRADIENTS && (!desc->of_text || b->param == d->param))
                 check_access(r, d, &r->all.at[k], &around);

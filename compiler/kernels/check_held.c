@@ -23,7 +23,7 @@ typedef struct Holding {
     VEC(Iteration) around; /* of the loops around */
 } Holding;
 
-static int array_of(Saying s) { return s == SAY_BEGUN || s == SAY_DONE; }
+static int array_of(Lathe_saying s) { return s == LATHE_BEGUN || s == LATHE_DONE; }
 
 /* ------------------------------------------------------------------ what is held */
 
@@ -133,7 +133,7 @@ static void take_said(Holding *h, const Kernel *k, bool before)
         if (before) hold(all, span_of_said(h, s));
         else if (!let_go(all, span_of_said(h, s)))
             unsound(h->run, "%s is said to be %s, and was not %s", s->param->name,
-                    s->what == SAY_DONE ? "done" : "dropped", s->what == SAY_DONE ? "begun" : "needed");
+                    s->what == LATHE_DONE ? "done" : "dropped", s->what == LATHE_DONE ? "begun" : "needed");
     }
 }
 
@@ -170,7 +170,7 @@ static void run_through(Holding *h, Kernel *const *kernels, int n)
     }
 }
 
-static bool says(const Program *p, Saying what)
+static bool says(const Program *p, Lathe_saying what)
 {
     for (int i = 0; i < p->said.n; i++)
         if (p->said.at[i].what == what) return true;
@@ -180,6 +180,6 @@ static bool says(const Program *p, Saying what)
 void check_held(const Run *r, const Desc *d)
 {
     const Program *p = r->program;
-    Holding h = {.run = r, .checked = {says(p, SAY_NEEDED), says(p, SAY_BEGUN)}};
+    Holding h = {.run = r, .checked = {says(p, LATHE_NEEDED), says(p, LATHE_BEGUN)}};
     if (!d->of_text && p->said.n) run_through(&h, p->kernels.at, p->kernels.n);
 }

@@ -166,10 +166,9 @@ typedef VEC(Touch) Touches;     /* each buffer once */
  *   dropped   nothing reads it until it is needed again
  *   begun     nothing touches its gradient before
  *   done      nothing touches its gradient after */
-#define SAYING_LIST(X) X(SAY_NEEDED, "needed") X(SAY_DROPPED, "dropped") X(SAY_BEGUN, "begun") X(SAY_DONE, "done")
-typedef enum Saying { SAYING_LIST(LIST_MEMBER) SAYINGS } Saying;
+enum { SAYINGS = LATHE_DONE + 1 };
 typedef struct Said {
-    Saying what;
+    Lathe_saying what;
     const Param *param;         /* the first of a struct */
     const Kernel *at;           /* said before it (needed, begun), or behind it */
     int copies;                 /* one copy of this struct: that of the current iteration of these many loops: */
@@ -177,7 +176,8 @@ typedef struct Said {
     VEC(const Loop *) last;     /* done: only in the last iteration of these */
 } Said;
 
-static inline bool is_said_before(const Said *s) { return s->what == SAY_NEEDED || s->what == SAY_BEGUN; }
+static inline bool is_said_before(const Said *s) { return s->what == LATHE_NEEDED || s->what == LATHE_BEGUN; }
+typedef VEC(Lathe_said) Sayings; /* as elements of the flat arrays */
 
 typedef struct Program {        /* a lowered entry */
     Graph *graph;

@@ -18,6 +18,9 @@ const char *kernel_fault(const Kernel *k, const Target *t);
 const char *gemm_fault(const Kernel *k);                    /* the matrices of a product lie in their buffers */
 const char *view_fault(const View *v);                      /* every element that it shows lies in its buffer */
 
+/* sayings.c: in order; a loop over copies as often as it runs, others once */
+Sayings sayings_of(const Program *p);
+
 /* flat.c */
 int64_t elements_in_blocks(const Flat *f);                  /* the last of the array; 0: none */
 int64_t flat_bytes_before(const Flat *f, DType weights, int64_t e);      /* of its first e elements; weights: type of those in no blocks */

@@ -225,7 +225,7 @@ static const Param *read_said_param(Reader *r)
 /* "done h.weight picks %3 last %5", behind the kernel's lines, also if it is said before the kernel. */
 static void read_said(Reader *r, const Kernel *at)
 {
-    Said d = {.what = (Saying)read_one_of(r, saying_words, SAYINGS, "what is said"), .at = at};
+    Said d = {.what = (Lathe_saying)read_one_of(r, saying_words, SAYINGS, "what is said"), .at = at};
     if (comes_before(r->p->after, "done")) err(r->q.at, "only pass done finds what is done");
     d.param = read_said_param(r);
     if (took_word(&r->q, "picks"))

@@ -55,7 +55,7 @@ const char *const kind_words[KINDS] = {KERNEL_KINDS(LIST_WORD)};
 const char *const home_words[HOMES] = {HOME_LIST(LIST_WORD)};
 const char *const end_words[ENDS] = {PRODUCT_ENDS(LIST_WORD)};
 const char *const share_words[SHARES] = {SHARE_LIST(LIST_WORD)};
-const char *const saying_words[SAYINGS] = {SAYING_LIST(LIST_WORD)};
+const char *const saying_words[SAYINGS] = {"needed", "dropped", "begun", "done"};
 
 const char *kernel_kind(const Kernel *k) { return kind_words[k->kind]; }
 

@@ -2,7 +2,7 @@
 #include "desc/target.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
-#include "runtime/interface/dealt.h"
+#include "runtime/interface/held.h"
 
 /* Bytes of the state of the entry train. A checkpoint has that of every rank. */
 static int64_t bytes_carried(const Desc *d)
@@ -43,7 +43,31 @@ static int64_t bytes_dealt(const Module *m)
 {
     const Plan *p = &m->plan;
     if (m->desc->options->target->device) return p->optimizer + p->step;
-    return (p->optimizer + 63) / 64 * 64 + (p->between + 63) / 64 * 64;
+    return p->parameters + (p->gradients + 63) / 64 * 64 + (p->optimizer + 63) / 64 * 64 + (p->between + 63) / 64 * 64;
+}
+
+/* Rooms for buckets of what the entries need at once. */
+static int rooms_of(const Module *m, const Lathe_deal *d, bool gradients)
+{
+    int most = 0;
+    for (int i = 0; i < m->programs.n; i++) {
+        const Sayings s = sayings_of(m->programs.at[i]);
+        Lathe_said *room = NEW_ARRAY(Lathe_said, s.n + 1);
+        const int n = lathe_most_held(s.at, s.n, d, gradients, room);
+        if (n > most) most = n;
+    }
+    return lathe_rooms_for(d, most);
+}
+
+/* Each has its own elements, and rooms; rank 0 has all parameters while they are read and saved. */
+static void shard_parameters(Module *m, int64_t real)
+{
+    Plan *plan = &m->plan;
+    const int64_t weight = dtype_bytes(precision_of(m->desc->options).weights);
+    const Lathe_deal d = lathe_deal(plan->flat.trained, plan->flat.moments, real, LATHE_DEALT_BYTES, plan->ranks);
+    plan->shared += plan->parameters;
+    plan->parameters = lathe_held_bytes(&d, rooms_of(m, &d, false), weight);
+    plan->gradients = lathe_held_bytes(&d, rooms_of(m, &d, true), real);
 }
 
 /* Each keeps its parts of the moments (runtime/interface/shard.h, dealt.h); rank 0, or the host, has them whole. */
@@ -55,6 +79,7 @@ void plan_for_ranks(Module *m, int ranks)
     plan->shared = plan->optimizer + ranks * bytes_carried(m->desc);
     if (m->desc->options->target->device) shard_optimizer(m, real);
     else deal_optimizer(m, real);
+    if (m->desc->options->shard_parameters) shard_parameters(m, real);
     const int64_t more = bytes_dealt(m) - before;
     plan->total += more;
     plan->lower_bound += more;

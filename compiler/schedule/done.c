@@ -89,7 +89,7 @@ typedef struct List { /* of kernels, in order */
 } List;
 
 static Piece piece_of(const Param *q) { return (Piece){.param = q, .first = q->offset, .end = end_of_piece(q)}; }
-static Home home_of_said(Saying s) { return s == SAY_NEEDED || s == SAY_DROPPED ? PARAMETERS : GRADIENTS; }
+static Home home_of_said(Lathe_saying s) { return s == LATHE_NEEDED || s == LATHE_DROPPED ? PARAMETERS : GRADIENTS; }
 
 /* s->at is NULL if no kernel touches it. */
 static void find_place(Said *s, Piece *p, List of)
@@ -102,13 +102,13 @@ static void find_place(Said *s, Piece *p, List of)
     const Kernel *k = s->at = of.at[i];
     if (k->kind != REPEAT || k->barrier) return;
     if (has_own_copies(k, p, home)) s->picks[s->copies++] = k->loop;
-    else if (s->what == SAY_DONE) push(&s->last, k->loop);
+    else if (s->what == LATHE_DONE) push(&s->last, k->loop);
     else return;
     p->copies = s->copies;
     find_place(s, p, (List){k->body.at, k->body.n});
 }
 
-static bool say_of(Program *p, Saying what, const Param *q, List of)
+static bool say_of(Program *p, Lathe_saying what, const Param *q, List of)
 {
     Said s = {.what = what, .param = q};
     Piece piece = piece_of(q);
@@ -164,23 +164,30 @@ static void say_reads(Program *p, const Param *q, List of, bool sharded)
     const int cut = first_of_backward(of, &piece);
     const List parts[] = {{of.at, cut}, {of.at + cut, of.n - cut}};
     for (int k = 0; k < COUNT_OF(parts); k++) {
-        if (!say_of(p, SAY_NEEDED, q, parts[k])) continue;
+        if (!say_of(p, LATHE_NEEDED, q, parts[k])) continue;
         if (!sharded) return;
-        say_of(p, SAY_DROPPED, q, parts[k]);
+        say_of(p, LATHE_DROPPED, q, parts[k]);
     }
+}
+
+/* Several ranks run it together. */
+static bool is_shared(const Graph *g)
+{
+    return (entry_of(g)->step && g->entry != ENTRY_grad) || g->entry == ENTRY_eval || g->entry == ENTRY_score ||
+           g->entry == ENTRY_predict;
 }
 
 void pass_done(Program *p, const Desc *d)
 {
-    const bool step = entry_of(p->graph)->step, sharded = d->options->shard_parameters;
+    const bool step = entry_of(p->graph)->step, sharded = d->options->shard_parameters && is_shared(p->graph);
     const List all = {p->kernels.at, p->kernels.n};
     if (without(d, PASS_done) || !made_for_ranks(d->options) || (!step && !sharded)) return;
     for (int i = 0; i < d->params.n; i++) {
         const Param *q = d->params.at[i];
         if (q->struct_of && q->struct_of != q) continue;
-        if (d->options->target->says[SAY_NEEDED] && !q->frozen) say_reads(p, q, all, sharded);
+        if (d->options->target->says[LATHE_NEEDED] && !q->frozen) say_reads(p, q, all, sharded);
         if (!step) continue;
-        if (sharded) say_of(p, SAY_BEGUN, q, all);
-        say_of(p, SAY_DONE, q, all);
+        if (sharded) say_of(p, LATHE_BEGUN, q, all);
+        say_of(p, LATHE_DONE, q, all);
     }
 }

@@ -47,4 +47,11 @@ static inline int64_t lathe_coded_bytes(const Lathe_coded *one, int moments, int
     return (moments * (one->plain * real + one->blocks * (int64_t)sizeof(float) + one->codes) + 63) / 64 * 64;
 }
 
+/* Tables of moments in 8 bits behind those of a step (cuda/coded.cu): two of codes, and the pieces of runs. */
+enum { LATHE_CODES_BYTES = 2052, LATHE_PIECE_OF_RUN_BYTES = 72 };
+static inline int64_t lathe_coded_step_bytes(int64_t runs)
+{
+    return (2 * LATHE_CODES_BYTES + 8 + runs * LATHE_PIECE_OF_RUN_BYTES + 63) / 64 * 64;
+}
+
 #endif

@@ -6,6 +6,7 @@
 #include "coded.h"
 #include "dtype.h"
 #include "instruments.h"
+#include "said.h"
 #include "scores.h"
 #include "shard.h"
 
@@ -139,6 +140,8 @@ typedef struct Lathe_entry {
     const Lathe_instruments *instruments;   /* NULL except in train, in a build with --instrument */
     const char *turn;           /* of train and grad: whose it is; NULL: the description has no turns */
     int64_t parts;              /* equal parts that the rows are computed in, one after another; 0: all at once */
+    int sayings;
+    const Lathe_said *said;     /* with --shard-parameters: in order, each loop over copies run through */
 } Lathe_entry;
 
 /* The words of a setting (recipe.def), one enum per setting: LATHE_SGD, LATHE_ADAMW, … of Lathe_optimizer. */
@@ -407,13 +410,6 @@ static inline int64_t lathe_step_bytes(int64_t elements, int64_t directed, int64
         beside = gpus * LATHE_RANK_SUM_BYTES;
     }
     return (LATHE_STEP_HEAD + runs * (LATHE_SEGMENT_BYTES + LATHE_UPDATE_BYTES) + beside + chunks * 8 + 63) / 64 * 64;
-}
-
-/* Tables of moments in 8 bits behind those of a step (cuda/coded.cu): two of codes, and the pieces of runs. */
-enum { LATHE_CODES_BYTES = 2052, LATHE_PIECE_OF_RUN_BYTES = 72 };
-static inline int64_t lathe_coded_step_bytes(int64_t runs)
-{
-    return (2 * LATHE_CODES_BYTES + 8 + runs * LATHE_PIECE_OF_RUN_BYTES + 63) / 64 * 64;
 }
 
 typedef struct Lathe_bytes { const char *category; int64_t bytes; } Lathe_bytes;

@@ -92,7 +92,7 @@ static bool twice(Program *p, Said *d)
     return true;
 }
 
-enum { NEEDED = 1 << SAY_NEEDED, DROPPED = 1 << SAY_DROPPED, BEGUN = 1 << SAY_BEGUN, DONE = 1 << SAY_DONE };
+enum { NEEDED = 1 << LATHE_NEEDED, DROPPED = 1 << LATHE_DROPPED, BEGUN = 1 << LATHE_BEGUN, DONE = 1 << LATHE_DONE };
 static const Fault faults[] = {
     {"one kernel too early", earlier, 20, DONE | DROPPED},
     {"at the place of another", place_of_another, 10, DONE},

@@ -198,13 +198,13 @@ static const Lathe_tensor states[] = {
 
 static const Lathe_entry entries[] = {
     {"train", train, 64, sizeof(Train_in), sizeof(Eval_out), A *B, COUNT(train_in), 2, train_in, grad_out, 0, NULL, 0,
-     NULL, 0, NULL, NULL, A},
+     NULL, 0, NULL, NULL, A, 0, NULL},
     {"grad", grad, 0, sizeof(Eval_in), sizeof(Grad_out), B, COUNT(eval_in), 3, eval_in, grad_out, 0, NULL, 0, NULL, 0,
-     NULL, NULL, 0},
+     NULL, NULL, 0, 0, NULL},
     {"eval", eval, 0, sizeof(Eval_in), sizeof(Eval_out), B, COUNT(eval_in), 2, eval_in, grad_out, 0, NULL, 0, NULL, 0,
-     NULL, NULL, 0},
+     NULL, NULL, 0, 0, NULL},
     {"decode", decode, 0, sizeof(Decode_in), sizeof(Decode_out), 1, COUNT(decode_in), 1, decode_in, decode_out, 0, NULL,
-     0, NULL, 0, NULL, NULL, 0},
+     0, NULL, 0, NULL, NULL, 0, 0, NULL},
 };
 static const char *const knobs[][2] = {{"layers", "2"}, {"batch", "4"}, {"seq", "8"}, {"vocab", "24"}};
 

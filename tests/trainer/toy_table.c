@@ -63,8 +63,8 @@ static const Lathe_tensor outputs[] = {
      .offset = 0}, /* of grad, which this toy does not have: tells the classes */
 };
 static const Lathe_entry entries[] = {
-    {"train", train, 0, sizeof(In), sizeof(Out), B, 2, 2, inputs, outputs, 0, NULL, 0, NULL, 0, NULL, NULL, 0},
-    {"eval", eval, 0, sizeof(In), sizeof(Out), B, 2, 3, inputs, outputs, 0, NULL, 0, NULL, 0, NULL, NULL, 0},
+    {"train", train, 0, sizeof(In), sizeof(Out), B, 2, 2, inputs, outputs, 0, NULL, 0, NULL, 0, NULL, NULL, 0, 0, NULL},
+    {"eval", eval, 0, sizeof(In), sizeof(Out), B, 2, 3, inputs, outputs, 0, NULL, 0, NULL, 0, NULL, NULL, 0, 0, NULL},
 };
 static const Lathe_bytes plan[] = {
     {"parameters", 64}, {"gradients", 64}, {"optimizer", 64}, {"states", 0},
