@@ -74,7 +74,7 @@ static void say_device(Text *t, const Plan *p)
 static void say_ranks(Text *t, const Plan *p)
 {
     say_category(t, "ranks", p->between);
-    say(t, "rank 0, while it saves: %s bytes more, the optimizer of all\n", grouped(p->shared));
+    if (p->shared) say(t, "rank 0, while it saves: %s bytes more, what other ranks keep\n", grouped(p->shared));
 }
 
 /* What decode remembers of each position, unless in fp32. */

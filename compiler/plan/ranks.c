@@ -19,7 +19,7 @@ static void deal_optimizer(Module *m, int64_t real)
     Plan *plan = &m->plan;
     const Lathe_recipe *recipe = &m->desc->recipe;
     const Lathe_deal d = lathe_deal(plan->flat.trained, plan->flat.moments, real, LATHE_DEALT_BYTES, plan->ranks);
-    plan->shared += lathe_gathered_bytes(&d, recipe, real);
+    plan->shared += (recipe->local_steps > 0 ? plan->optimizer : 0) + lathe_gathered_bytes(&d, recipe, real);
     plan->between = lathe_rank_bytes(&d, recipe, real);
     if (recipe->local_steps > 0) return; /* each has all moments */
     plan->optimizer = real * lathe_dealt_optimizer(&d, recipe);
@@ -70,15 +70,18 @@ static void shard_parameters(Module *m, int64_t real)
     plan->gradients = lathe_held_bytes(&d, rooms_of(m, &d, true), real);
 }
 
-/* Each keeps its parts of the moments (runtime/interface/shard.h, dealt.h); rank 0, or the host, has them whole. */
+/* Each keeps its parts of the moments (runtime/interface/shard.h, dealt.h); the host of GPUs has them whole, and rank 0
+ * after steps that ranks take by themselves. */
 void plan_for_ranks(Module *m, int ranks)
 {
     Plan *plan = &m->plan;
     const int64_t real = dtype_bytes(precision_of(m->desc->options).real), before = bytes_dealt(m);
     plan->ranks = ranks;
-    plan->shared = plan->optimizer + ranks * bytes_carried(m->desc);
-    if (m->desc->options->target->device) shard_optimizer(m, real);
-    else deal_optimizer(m, real);
+    plan->shared = ranks * bytes_carried(m->desc);
+    if (m->desc->options->target->device) {
+        plan->shared += plan->optimizer;
+        shard_optimizer(m, real);
+    } else deal_optimizer(m, real);
     if (m->desc->options->shard_parameters) shard_parameters(m, real);
     const int64_t more = bytes_dealt(m) - before;
     plan->total += more;

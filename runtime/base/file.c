@@ -112,6 +112,84 @@ Mark close_out(Out *o)
     return mark;
 }
 
+int64_t grow_out(Out *o, int64_t more)
+{
+    flush_out(o);
+    const int64_t bytes = (int64_t)o->hash.bytes;
+    if (!o->fault->path && ftruncate(o->fd, bytes + more) != 0) set_fault(o->fault, o->path, "written");
+    if (o->fd >= 0 && close(o->fd) != 0) set_fault(o->fault, o->path, "written");
+    free(o->path);
+    free(o);
+    return bytes;
+}
+
+/* ------------------------------------------------------------------ a file that several write */
+
+struct Placed_out {
+    char *path;
+    Fault *fault;
+    int fd;
+    int64_t place; /* of what waits in room */
+    int64_t waiting;
+    char room[1 << 16];
+};
+
+Placed_out *open_placed(const char *path, Fault *f)
+{
+    Placed_out *o = must_alloc(sizeof *o);
+    o->path = text_of("%s", path);
+    o->fault = f;
+    o->waiting = 0;
+    o->fd = f->path ? -1 : open(path, O_WRONLY | O_CLOEXEC);
+    if (o->fd < 0 && !f->path) set_fault(f, path, "opened");
+    return o;
+}
+
+static void write_at(Placed_out *o, int64_t place, const char *at, int64_t bytes)
+{
+    while (bytes && !o->fault->path) {
+        const ssize_t n = pwrite(o->fd, at, (size_t)bytes, place);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            set_fault(o->fault, o->path, "written");
+            return;
+        }
+        at += n;
+        place += n;
+        bytes -= n;
+    }
+}
+
+void flush_placed(Placed_out *o)
+{
+    write_at(o, o->place, o->room, o->waiting);
+    o->waiting = 0;
+}
+
+void put_placed(Placed_out *o, int64_t place, const void *at, int64_t bytes)
+{
+    const int64_t room = (int64_t)sizeof o->room;
+    if (o->waiting && (place != o->place + o->waiting || o->waiting + bytes > room)) flush_placed(o);
+    if (bytes >= room) {
+        write_at(o, place, at, bytes);
+        return;
+    }
+    if (!o->waiting) o->place = place;
+    memcpy(o->room + o->waiting, at, (size_t)bytes);
+    o->waiting += bytes;
+}
+
+void close_placed(Placed_out *o)
+{
+    flush_placed(o);
+    if (!o->fault->path && fsync(o->fd) != 0) set_fault(o->fault, o->path, "synced to the disk");
+    if (o->fd >= 0 && close(o->fd) != 0) set_fault(o->fault, o->path, "written");
+    free(o->path);
+    free(o);
+}
+
+/* ------------------------------------------------------------------ texts */
+
 bool append_whole(int fd, const char *at, size_t bytes, const char *path, Fault *f)
 {
     ssize_t written = write(fd, at, bytes);

@@ -39,6 +39,14 @@ Out *open_out(const char *path, Fault *f); /* creates or truncates it; never NUL
 void put_out(Out *o, const void *at, size_t bytes);
 void flush_out(Out *o); /* writes to the system; after this, no given bytes are read any more */
 Mark close_out(Out *o); /* synced */
+/* Gives the file its full size, more bytes than were put, which others write and sync.  Returns the bytes that were put. */
+int64_t grow_out(Out *o, int64_t more);
+/* A file that is there, of which several processes write their parts.  Reports faults as above. */
+typedef struct Placed_out Placed_out;
+Placed_out *open_placed(const char *path, Fault *f); /* never NULL */
+void put_placed(Placed_out *o, int64_t place, const void *at, int64_t bytes);
+void flush_placed(Placed_out *o);
+void close_placed(Placed_out *o); /* synced */
 /* Until end_unfinished(), the end of the program, also by SIGINT, SIGTERM or SIGHUP, removes this file.  One at a time.
  */
 void begin_unfinished(const char *path);

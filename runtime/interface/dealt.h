@@ -63,6 +63,21 @@ static inline int64_t lathe_dealt_before(const Lathe_deal *d, int k, int rank, i
     return n;
 }
 
+/* The rank that has an element of the arrays, and its part of that bucket. */
+typedef struct Lathe_owner {
+    int bucket, rank;
+    Lathe_part part;
+} Lathe_owner;
+
+static inline Lathe_owner lathe_owner_of(const Lathe_deal *d, int64_t element)
+{
+    const int64_t chunk = element / LATHE_STEP_CHUNK, left = lathe_step_chunks(d->n) - chunk / d->each * d->each;
+    Lathe_owner o = {(int)(chunk / d->each), (int)(chunk % d->each * d->ranks / (left < d->each ? left : d->each)), {0}};
+    for (o.part = lathe_dealt_to(d, o.bucket, o.rank, d->ranks); element >= o.part.first + o.part.count;)
+        o.part = lathe_dealt_to(d, o.bucket, ++o.rank, d->ranks);
+    return o;
+}
+
 /* Elements below a limit for which every rank has room. */
 static inline int64_t lathe_dealt_room(const Lathe_deal *d, int64_t limit)
 {
@@ -113,12 +128,13 @@ static inline int64_t lathe_local_bytes(const Lathe_deal *d, const Lathe_recipe 
     return r->local_steps > 0 ? (d->n + lathe_dealt_room(d, d->n)) * element : 0;
 }
 
-/* Bytes of rank 0 in which it gathers, for checkpoints, what each rank keeps by itself; the velocity is of all. */
+/* Bytes of rank 0 in which it gathers, for checkpoints, what each rank keeps after steps that it took by itself; the velocity
+ * is of all. */
 static inline int64_t lathe_gathered_bytes(const Lathe_deal *d, const Lathe_recipe *r, int64_t element)
 {
     const int64_t unsent = r->send_gradients == LATHE_SEND_BF16 ? d->ranks * 2 * d->n : 0;
-    const int64_t own = r->local_steps > 0 ? (d->ranks - 1) * lathe_moments(r) * d->moments + d->n : 0;
-    return unsent + own * element;
+    const int64_t own = (d->ranks - 1) * lathe_moments(r) * d->moments + d->n;
+    return r->local_steps > 0 ? unsent + own * element : 0;
 }
 
 /* The same with what the recipe asks for: all that is in the plan for it. */

@@ -339,6 +339,9 @@ struct Store_writer {
     json_t *header;
     int64_t declared, given; /* bytes of data */
     bool started;            /* the header is written: declarations are over */
+    bool lays;               /* elements are not written, but told to lay */
+    Lay *lay;                /* or NULL */
+    void *with;
 };
 
 static Store_writer *new_writer(const char *path)
@@ -363,6 +366,24 @@ Store_writer *start_store_at(const char *path, Fault *f)
     w->out = open_out(path, f);
     return w;
 }
+
+Store_writer *start_layout(Lay *lay, void *with)
+{
+    Store_writer *w = new_writer("");
+    w->lays = true;
+    w->lay = lay;
+    w->with = with;
+    return w;
+}
+
+Store_writer *start_header(const char *path, Fault *f)
+{
+    Store_writer *w = start_store_at(path, f);
+    w->lays = true;
+    return w;
+}
+
+bool lays_out(const Store_writer *w) { return w->lays; }
 
 Store_writer *start_store(const char *path)
 {
@@ -409,6 +430,8 @@ void declare_tensor(Store_writer *w, const char *name, Lathe_dtype dtype, int ra
 /* The header is padded with spaces so that the data starts at a multiple of 8. */
 static void write_header(Store_writer *w)
 {
+    w->started = true;
+    if (!w->out) return; /* of a layout */
     char *text = json_written(w->header, JSON_COMPACT);
     size_t length = strlen(text), padded = (length + 7) & ~(size_t)7;
     unsigned char first[8];
@@ -417,14 +440,14 @@ static void write_header(Store_writer *w)
     put_out(w->out, text, length);
     put_out(w->out, "       ", padded - length);
     free(text);
-    w->started = true;
 }
 
 void put_elements(Store_writer *w, const void *at, int64_t n, Lathe_dtype dtype)
 {
     size_t bytes = (size_t)bytes_of_numbers(dtype, n);
     if (!w->started) write_header(w);
-    put_out(w->out, at, bytes);
+    if (w->lay) w->lay(w->with, at, (int64_t)bytes, w->given);
+    else if (!w->lays) put_out(w->out, at, bytes);
     w->given += (int64_t)bytes;
 }
 
@@ -454,6 +477,15 @@ Mark end_store(Store_writer *w)
     Mark mark = close_writer(w);
     free_writer(w);
     return mark;
+}
+
+int64_t end_layout(Store_writer *w)
+{
+    if (!w->started) write_header(w);
+    bug_if(w->given != w->declared);
+    const int64_t header = w->out ? grow_out(w->out, w->declared) : 0;
+    free_writer(w);
+    return header;
 }
 
 void finish_store(Store_writer *w)

@@ -62,6 +62,12 @@ Store_writer *start_store(const char *path);
 void finish_store(Store_writer *w);
 /* Writes PATH itself; failures are recorded in f. */
 Store_writer *start_store_at(const char *path, Fault *f);
+/* Tells places instead of writing: for each put_elements(), `lay` gets them, with their place behind the header. */
+typedef void Lay(void *with, const void *at, int64_t bytes, int64_t place);
+Store_writer *start_layout(Lay *lay, void *with);             /* of no file */
+Store_writer *start_header(const char *path, Fault *f);       /* writes the header alone, for others to write the rest */
+bool lays_out(const Store_writer *w);
+int64_t end_layout(Store_writer *w);                          /* bytes of the header; 0 of no file */
 void flush_store(Store_writer *w); /* after this, the given elements are not read any more */
 Mark end_store(Store_writer *w);   /* synced */
 

@@ -119,6 +119,10 @@ void put_weights(Store_writer *w, const Lathe_model *m, const char *base, const 
 static void put_rounded(Store_writer *w, Lathe_dtype to, Lathe_dtype from, const void *flat, int64_t at, int64_t n)
 {
     enum { PIECE = 1024 };
+    if (lays_out(w)) {
+        put_elements(w, (const char *)flat + at * dtype_size(to), n, to);
+        return;
+    }
     for (int64_t i = 0, some; i < n; i += some) {
         double room[PIECE];
         some = n - i < PIECE ? n - i : PIECE;
@@ -187,19 +191,6 @@ static void copy_elements_of(Lathe_dtype type, char *to, const Stored *from, int
     }
 }
 
-/* Copies elements of the flat array's type bit for bit, and converts others. */
-static void take_elements(Some of, Lathe_dtype type, const Lathe_param *p, int64_t copy, const Stored *from, void *flat)
-{
-    int64_t run = contiguous_elements(p);
-    for (int64_t e = 0; e < copy_elements(p); e += run) {
-        int64_t place = copy_place(p, copy, e);
-        char *to = of.blocks ? parameter_at(of.blocks, flat, place) : (char *)flat + place * dtype_size(type);
-        if (stored_is(from, stored_word(type))) copy_elements_of(type, to, from, e, run);
-        else convert_elements(type, to, from, e, run);
-    }
-    leave_stored(from);
-}
-
 static bool same_dims(const Lathe_param *p, const Stored *s)
 {
     if (s->rank != p->rank - p->loops) return false;
@@ -224,7 +215,41 @@ typedef struct Wanted_array {
     const char *prefix;
     void *flat; /* NULL: only checked */
     Lathe_dtype type;
+    const Own_elements *own; /* flat has these alone; NULL: all */
 } Wanted_array;
+
+/* Copies elements of the flat array's type bit for bit, and converts others. */
+static void take_run(Lathe_dtype type, char *to, const Stored *from, int64_t first, int64_t n)
+{
+    if (stored_is(from, stored_word(type))) copy_elements_of(type, to, from, first, n);
+    else convert_elements(type, to, from, first, n);
+}
+
+static void take_own(const Wanted_array *a, int64_t place, const Stored *from, int64_t first, int64_t n)
+{
+    const Own_elements *own = a->own;
+    for (int64_t i = 0, some; i < n; i += some) {
+        const Lathe_owner o = lathe_owner_of(own->deal, place + i);
+        const int64_t left = o.part.first + o.part.count - (place + i);
+        some = left < n - i ? left : n - i;
+        if (o.rank != own->rank) continue;
+        const int64_t at = lathe_dealt_before(own->deal, o.bucket, o.rank, own->limit) + place + i - o.part.first;
+        take_run(a->type, (char *)a->flat + at * dtype_size(a->type), from, first + i, some);
+    }
+}
+
+static void take_elements(const Wanted_array *a, Lathe_dtype type, const Lathe_param *p, int64_t copy,
+                          const Stored *from)
+{
+    const int64_t run = contiguous_elements(p);
+    for (int64_t e = 0; e < copy_elements(p); e += run) {
+        const int64_t place = copy_place(p, copy, e);
+        if (a->own) take_own(a, place, from, e, run);
+        else if (a->of.blocks) take_run(type, parameter_at(a->of.blocks, a->flat, place), from, e, run);
+        else take_run(type, (char *)a->flat + place * dtype_size(type), from, e, run);
+    }
+    leave_stored(from);
+}
 
 typedef struct Wanted {
     const Lathe_model *m;
@@ -305,7 +330,7 @@ static void take_copy(const Wanted *w, const Store *s, const Wanted_array *a, co
         add_misfit(bad, text_of("%s: expected %s, found %s", name,
                                 w->converted ? "F32, F64, BF16, Q8_0 or Q4_0" : stored_word(type), from->dtype));
     } else if (a->flat) {
-        take_elements(a->of, type, p, copy, from, a->flat);
+        take_elements(a, type, p, copy, from);
     }
     free(wanted);
 }
@@ -401,22 +426,22 @@ static void check_patterns(const Wanted *w)
 }
 
 void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat,
-                 Lathe_dtype type)
+                 Lathe_dtype type, const Own_elements *own)
 {
     Wanted w = {.m = m, .arrays = arrays};
     bug_if(arrays > (int)(sizeof w.array / sizeof *w.array));
     for (int k = 0; k < arrays; k++) {
-        w.array[k] = (Wanted_array){moments_of(m), prefix[k], flat[k], type};
-        if (flat[k]) clear_memory(flat[k], lathe_moment_elements(m) * dtype_size(type));
+        w.array[k] = (Wanted_array){moments_of(m), prefix[k], flat[k], type, own};
+        if (flat[k] && !own) clear_memory(flat[k], lathe_moment_elements(m) * dtype_size(type));
     }
     take_arrays(&w, s);
 }
 
-void load_trained(const Lathe_model *m, const Store *s, void *flat, void *average)
+void load_trained(const Lathe_model *m, const Store *s, void *flat, void *average, const Own_elements *own)
 {
     Wanted w = {.m = m, .arrays = 2};
-    w.array[0] = (Wanted_array){trained_parameters(m), TRAINED, flat, lathe_weights(m)};
-    w.array[1] = (Wanted_array){trained_parameters(m), AVERAGE, average, m->real};
+    w.array[0] = (Wanted_array){trained_parameters(m), TRAINED, flat, lathe_weights(m), NULL};
+    w.array[1] = (Wanted_array){trained_parameters(m), AVERAGE, average, m->real, own};
     take_arrays(&w, s);
 }
 
@@ -426,8 +451,8 @@ static void load_parameters(const Lathe_model *m, const Store *s, void *flat, vo
     Wanted w = {.m = m, .arrays = 2, .converted = converted, .except = except};
     check_lora_note(m, s);
     w.of_base = converted && m->adapters && !holds_adapters(m, s);
-    w.array[0] = (Wanted_array){all_parameters(m), "", flat, lathe_weights(m)};
-    w.array[1] = (Wanted_array){statistics_of(m), "", statistics, m->real};
+    w.array[0] = (Wanted_array){all_parameters(m), "", flat, lathe_weights(m), NULL};
+    w.array[1] = (Wanted_array){statistics_of(m), "", statistics, m->real, NULL};
     if (except && *except) check_patterns(&w);
     else if (flat && !w.of_base) clear_memory(flat, weight_bytes(m));
     take_arrays(&w, s);

@@ -2,6 +2,7 @@
 #ifndef LATHE_MODEL_WEIGHTS_H
 #define LATHE_MODEL_WEIGHTS_H
 
+#include "interface/dealt.h"
 #include "interface/lathe_model.h"
 #include "model/safetensors.h"
 
@@ -28,12 +29,19 @@ void put_weights(Store_writer *w, const Lathe_model *m, const char *base, const 
 void put_averages(Store_writer *w, const Lathe_model *m, const char *base, const void *flat, const void *average,
                   const void *statistics);
 void put_trained(Store_writer *w, const Lathe_model *m, const void *flat, const void *average);
-void load_trained(const Lathe_model *m, const Store *s, void *flat, void *average); /* average NULL: only checked */
+/* Elements that one of several ranks has, bucket by bucket (interface/dealt.h); limit: those below it. */
+typedef struct Own_elements {
+    const Lathe_deal *deal;
+    int rank;
+    int64_t limit;
+} Own_elements;
+/* NULL: only checked; own: of average, NULL: all elements. */
+void load_trained(const Lathe_model *m, const Store *s, void *flat, void *average, const Own_elements *own);
 /* NULL: only checks them; converted: of any real type, else of the model's own. */
 void load_model(const Lathe_model *m, const Store *s, void *flat, void *statistics, bool converted);
-/* Arrays of the parameters that have moments, in their layout, of the type given. */
+/* Arrays of the parameters that have moments, in their layout, of the type given.  own: NULL: all elements. */
 void load_arrays(const Lathe_model *m, const Store *s, int arrays, const char *const *prefix, void *const *flat,
-                 Lathe_dtype type);
+                 Lathe_dtype type, const Own_elements *own);
 /* The same tensors under prefix + export name, for grad: of gradients, which frozen parameters do not have. */
 void declare_parameters(Store_writer *w, const Lathe_model *m, const char *prefix, Lathe_dtype type);
 void put_parameters(Store_writer *w, const Lathe_model *m, const void *flat, Lathe_dtype type); /* flat: of that type */

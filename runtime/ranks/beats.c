@@ -10,6 +10,7 @@
 #include "base/words.h"
 #include "ranks/courier.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +21,7 @@
 enum { NONE = -1, TEXT = 2000, HOST = 64, LONG_WAIT = 8 };
 
 /* GONE: the process of another rank on the same machine is; LOST: the run has failed, and all end. */
-typedef enum Word_kind { WORD_BEAT, WORD_FAILED, WORD_GONE, WORD_LOST, WORD_ENDED } Word_kind;
+typedef enum Word_kind { WORD_BEAT, WORD_FAILED, WORD_GONE, WORD_LOST, WORD_ENDED, WORD_NOTE } Word_kind;
 
 typedef struct Word { /* between ranks of one build */
     int32_t kind, rank, code,
@@ -36,6 +37,8 @@ typedef struct Line {   /* to one other rank */
     double heard;
     bool ended, gone; /* gone: it was lost at the end */
     bool noted, told; /* that it is slow; of a failure */
+    bool has_note;    /* the lock of notes is held for these two */
+    char note[LATHE_NOTE_BYTES];
 } Line;
 
 static const char *const doing[] = {"before its first step",
@@ -69,7 +72,11 @@ static struct Beats {
     bool answered;                    /* rank 0 has said why this rank fails */
     _Atomic(const int64_t *) process; /* [ranks]; 0: on another machine; NULL: nobody looks after them */
     double looked;
-} beats = {.lost = NONE};
+    pthread_mutex_t notes;
+    Word note;     /* of this rank */
+    bool has_note; /* that is not sent yet */
+} beats = {.lost = NONE, .notes = PTHREAD_MUTEX_INITIALIZER};
+static_assert(LATHE_NOTE_BYTES < (int)TEXT, "a note is the text of a word");
 
 static bool leads(void) { return beats.carrier->rank == 0; }
 static int first_line(void) { return leads() ? 1 : 0; }
@@ -183,6 +190,36 @@ void fail_by_itself(int code, const char *text)
 bool fails_by_itself(void) { return atomic_load(&beats.own); }
 bool failure_was_told(void) { return beats.answered; }
 
+/* ------------------------------------------------------------------ notes */
+
+void give_note(const void *at, int64_t bytes)
+{
+    bug_if(leads() || bytes > LATHE_NOTE_BYTES);
+    pthread_mutex_lock(&beats.notes);
+    memcpy(beats.note.text, at, (size_t)bytes);
+    beats.has_note = true;
+    pthread_mutex_unlock(&beats.notes);
+}
+
+bool take_note(int rank, void *at, int64_t bytes)
+{
+    Line *l = &beats.line[rank];
+    pthread_mutex_lock(&beats.notes);
+    const bool there = l->has_note;
+    if (there) memcpy(at, l->note, (size_t)bytes);
+    l->has_note = false;
+    pthread_mutex_unlock(&beats.notes);
+    return there;
+}
+
+static void keep_note(Line *l)
+{
+    pthread_mutex_lock(&beats.notes);
+    memcpy(l->note, l->in.text, sizeof l->note);
+    l->has_note = true;
+    pthread_mutex_unlock(&beats.notes);
+}
+
 /* ------------------------------------------------------------------ words in */
 
 /* Of a rank that has said why it fails. */
@@ -211,6 +248,7 @@ static void take_line(Line *l)
         fail_run(w->code, w->text);
         break;
     case WORD_ENDED: l->ended = true; break;
+    case WORD_NOTE: keep_note(l); break;
     }
 }
 
@@ -356,6 +394,17 @@ static void say_beat(void)
     }
 }
 
+static void say_note(void)
+{
+    if (leads() || !is_said(&beats.line[0])) return;
+    pthread_mutex_lock(&beats.notes);
+    beats.note.kind = WORD_NOTE;
+    beats.note.rank = beats.carrier->rank;
+    if (beats.has_note) say_word(&beats.line[0], 0, &beats.note);
+    beats.has_note = false;
+    pthread_mutex_unlock(&beats.notes);
+}
+
 /* A rank that hangs, or was stopped, would stay: not every launcher ends it. */
 static void end_lost(void)
 {
@@ -400,5 +449,6 @@ Beat_state beat(bool ending)
     if (atomic_load(&beats.own) || atomic_load(&beats.failed)) return BEATS_FAILED;
     if (ending) return end_beats();
     say_beat();
+    say_note();
     return BEATS_GO_ON;
 }

@@ -47,6 +47,10 @@ bool tell_own_failure(int code, const char *text);
  * process ends.  Not once ranks are parting. */
 void when_ranks_fail(bool (*tell)(int code, const char *text));
 void watch_processes(const int64_t *process); /* [ranks]: numbers of those on this machine; 0: on others; kept */
+/* A few words of another kind to rank 0, by another rank's thread; a later note replaces one that is not sent yet. */
+enum { LATHE_NOTE_BYTES = 1900 };
+void give_note(const void *at, int64_t bytes);
+bool take_note(int rank, void *at, int64_t bytes); /* by rank 0: the rank's last one, once */
 void end_courier(void); /* in good order; all ranks call it */
 
 #endif

@@ -23,17 +23,21 @@ double averaged_share(Optimizer *o, const Lathe_recipe *r, int64_t update)
 static int64_t weights_bytes(const Optimizer *o) { return o->n * dtype_size(o->weights); }
 
 /* Real numbers of one type as those of another, in parallel. */
-static void convert(Lathe_dtype to, void *at, Lathe_dtype from, const void *source, int64_t n)
+static void convert(Lathe_dtype to, void *at, Lathe_dtype from, const void *source, int64_t first, int64_t end)
 {
 #pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < n; i++) write_real(to, at, i, read_element(from, source, i));
+    for (int64_t i = first; i < end; i++) write_real(to, at, i, read_element(from, source, i));
+}
+
+void begin_average_range(const Optimizer *o, const void *params, int64_t first, int64_t end)
+{
+    convert(o->real, o->average, o->weights, params, first, end);
+    if (o->kind == LATHE_SCHEDULE_FREE) convert(o->real, o->moment[1], o->weights, params, first, end);
 }
 
 void begin_averages(const Optimizer *o, const void *params)
 {
-    if (!o->average) return;
-    convert(o->real, o->average, o->weights, params, o->n);
-    if (o->kind == LATHE_SCHEDULE_FREE) convert(o->real, o->moment[1], o->weights, params, o->n);
+    if (o->average) begin_average_range(o, params, 0, o->n);
 }
 
 void optimizer_up(const Optimizer *o)

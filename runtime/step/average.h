@@ -11,6 +11,7 @@
 double averaged_share(Optimizer *o, const Lathe_recipe *r, int64_t update);
 
 void begin_averages(const Optimizer *o, const void *params); /* before the first update; z of schedule-free, too */
+void begin_average_range(const Optimizer *o, const void *params, int64_t first, int64_t end); /* of some elements */
 void optimizer_up(const Optimizer *o); /* to a device: what does not begin as zeros: these, and codes */
 /* The mean in the place of the trained parameters, which are kept in `aside`, an array as long as that of gradients, until
  * show_trained() puts them back, bit for bit. */

@@ -16,7 +16,8 @@
  * synced.  So at every moment a folder step-N is complete or absent.  The arrays are not copied: only the optimizer's
  * update changes them.  The writing thread reads them in place while the next step runs forward and backward; that
  * step's update waits until all bytes are written (wait_until_copied), and syncing continues after that.  A device's
- * arrays are copied to the host's block first, which steps on the device do not touch. */
+ * arrays are copied to the host's block first, which steps on the device do not touch.  Ranks on processors write
+ * their parts of the first four and of ranks.safetensors themselves (trainer/parts_save.c). */
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/thread.h"
@@ -41,6 +42,8 @@
 #include "token/tokenizer.h"
 #include "trainer/checkpoint.h"
 #include "trainer/hashes.h"
+#include "trainer/local_steps.h"
+#include "trainer/parts_save.h"
 #include "trainer/rank_file.h"
 #include "trainer/ranks.h"
 #include "trainer/trainer.h"
@@ -55,8 +58,6 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define TRAINED_FILE "trained.safetensors"
 
 struct Saver {
     const Trainer *t;
@@ -77,50 +78,6 @@ struct Saver {
 };
 
 /* ------------------------------------------------------------------ writing */
-
-static Store_writer *start_model(const Saver *s, const char *folder, Fault *f)
-{
-    char *path = text_of("%s/model.safetensors", folder);
-    Store_writer *w = start_store_at(path, f);
-    if (s->o->average) put_averages(w, s->t->model, s->t->base, s->m->params, s->o->average, s->m->statistics);
-    else put_weights(w, s->t->model, s->t->base, s->m->params, s->m->statistics);
-    flush_store(w);
-    free(path);
-    return w;
-}
-
-static void put_plain(Store_writer *w, const Saver *s)
-{
-    for (int k = 0; k < s->o->moments; k++) {
-        char *prefix = text_of("%s.", s->o->moment_name[k]);
-        declare_moments(w, s->t->model, prefix, s->o->real);
-        free(prefix);
-    }
-    for (int k = 0; k < s->o->moments; k++) put_moments(w, s->t->model, s->o->moment[k], s->o->real);
-}
-
-static Store_writer *start_optimizer(const Saver *s, const char *folder, Fault *f)
-{
-    if (s->o->moments == 0) return NULL;
-    char *path = text_of("%s/optimizer.safetensors", folder);
-    Store_writer *w = start_store_at(path, f);
-    if (s->o->coded) put_coded(w, s->t->model, s->o);
-    else put_plain(w, s);
-    flush_store(w);
-    free(path);
-    return w;
-}
-
-static Store_writer *start_trained(const Saver *s, const char *folder, Fault *f)
-{
-    if (!s->o->average) return NULL;
-    char *path = text_of("%s/" TRAINED_FILE, folder);
-    Store_writer *w = start_store_at(path, f);
-    put_trained(w, s->t->model, s->m->params, s->o->average);
-    flush_store(w);
-    free(path);
-    return w;
-}
 
 static Store_writer *start_own_moments(const Saver *s, const char *folder, Fault *f)
 {
@@ -160,18 +117,32 @@ static void write_beside(Saver *s, const char *folder, Fault *f)
     free(state);
 }
 
+/* By this process, or in parts by ranks. */
+static void end_file(Saver *s, Store_writer *w, Part_file part, Fault *f)
+{
+    if (w) add_mark(s->state, part_file_names[part], end_store(w));
+    else if (is_written_in_parts(part)) add_mark(s->state, part_file_names[part], mark_of_parts(part, f));
+}
+
 static void write_files(Saver *s, const char *folder, Fault *f)
 {
-    Store_writer *model = start_model(s, folder, f), *optimizer = start_optimizer(s, folder, f);
-    Store_writer *directions = start_own_moments(s, folder, f), *trained = start_trained(s, folder, f);
+    Store_writer *file[PART_FILES] = {NULL};
+    const bool alone = !adds_gradients(s->t);
+    if (alone) {
+        const Part_arrays all = {.t = s->t, .m = s->m, .o = s->o};
+        for (Part_file k = PARTS_MODEL; k < PARTS_RANKS; k++) file[k] = start_whole_file(&all, k, folder, f);
+    } else write_own_parts(f);
+    Store_writer *directions = start_own_moments(s, folder, f);
     sem_post(&s->copied);
-    Store_writer *states = start_states(s, folder, f), *own = start_rank_file(s->t, folder, f);
-    add_mark(s->state, "model.safetensors", end_store(model));
-    if (optimizer) add_mark(s->state, "optimizer.safetensors", end_store(optimizer));
-    if (trained) add_mark(s->state, TRAINED_FILE, end_store(trained));
+    Store_writer *states = start_states(s, folder, f);
+    if (alone) file[PARTS_RANKS] = start_rank_file(s->t, folder, f);
+    else wait_for_parts(f);
+    end_file(s, file[PARTS_MODEL], PARTS_MODEL, f);
+    end_file(s, file[PARTS_OPTIMIZER], PARTS_OPTIMIZER, f);
+    end_file(s, file[PARTS_TRAINED], PARTS_TRAINED, f);
     if (directions) add_mark(s->state, "directions.safetensors", end_store(directions));
     if (states) add_mark(s->state, "states.safetensors", end_store(states));
-    if (own) add_mark(s->state, RANK_FILE, end_store(own));
+    end_file(s, file[PARTS_RANKS], PARTS_RANKS, f);
     write_beside(s, folder, f);
     if (!f->path && fsync(s->metrics) != 0 && errno != EINVAL)
         set_fault(f, text_of("%s/metrics.jsonl", run_folder(s->t)), "synced to the disk");
@@ -185,8 +156,10 @@ static void *write_checkpoint(void *saver)
     Fault *f = &s->fault;
     const char *run = run_folder(s->t);
     char *path = checkpoint_path(run, s->at.step), *aside = text_of("%s.part", path);
-    (void)remove_folder(aside);
-    add_folder(aside, f);
+    if (!adds_gradients(s->t)) {
+        (void)remove_folder(aside);
+        add_folder(aside, f);
+    }
     write_files(s, aside, f);
     replace_file(aside, path, f);
     if (f->path) (void)remove_folder(aside);
@@ -211,14 +184,19 @@ Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const D
     return s;
 }
 
-static void take_from_device(const Saver *s)
+static void take_from_device(Saver *s)
 {
     const Lathe_model *m = s->t->model;
     device_down(s->m->params, weight_bytes(m));
     copy_statistics(m, s->m);
     directions_down(m, s->m->state);
-    if (s->t->ranks) gather_ranks(s->t, s->o, s->m);
-    if (s->t->ranks) return;
+    if (s->t->ranks) {
+        char *path = checkpoint_path(run_folder(s->t), s->at.step), *aside = text_of("%s.part", path);
+        gather_ranks(s->t, s->o, s->m, aside, &s->fault);
+        free(path);
+        free(aside);
+        return;
+    }
     device_down(s->m->moments, (int64_t)optimizer_bytes(m, &s->t->recipe));
     if (s->m->carried) device_down(s->m->state, s->m->state_bytes);
     if (s->m->carried) copy_carried(m, s->m->carried, s->m->state);
@@ -370,7 +348,7 @@ static void load_moments(const Trainer *t, const State *s, const char *checkpoin
     read_marked(&store, s, checkpoint, "optimizer.safetensors");
     check_coded(&store, o, checkpoint);
     if (o->coded) load_coded(t->model, &store, o);
-    else load_arrays(t->model, &store, o->moments, prefix, o->moment, o->real);
+    else if (!adds_gradients(t)) load_arrays(t->model, &store, o->moments, prefix, o->moment, o->real, NULL);
     close_marked(&store);
     for (int k = 0; k < o->moments; k++) free((char *)prefix[k]);
 }
@@ -420,7 +398,7 @@ static void load_beside_average(const Trainer *t, const State *s, const char *ch
     bool there = json_object_get(json_object_get(s->all, "files"), TRAINED_FILE);
     if (!there && !o->average) return;
     read_states(&store, s, checkpoint, TRAINED_FILE, "this run keeps a mean of the weights");
-    load_trained(t->model, &store, m->params, o->average);
+    load_trained(t->model, &store, m->params, adds_gradients(t) ? NULL : o->average, NULL);
     close_marked(&store);
 }
 

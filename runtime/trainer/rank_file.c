@@ -31,6 +31,5 @@ Store_writer *start_rank_file(const Trainer *t, const char *folder, Fault *f)
 
 void load_rank_file(const Trainer *t, const Store *from)
 {
-    if (sends_narrow(t)) load_unsent(t, from);
     if (steps_locally(t)) load_local(t, from);
 }

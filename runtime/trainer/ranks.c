@@ -26,6 +26,7 @@
 #include "trainer/join.h"
 #include "trainer/local_steps.h"
 #include "trainer/memory.h"
+#include "trainer/parts_save.h"
 #include "trainer/ranks.h"
 #include "trainer/returns.h"
 #include "trainer/shared.h"
@@ -190,10 +191,11 @@ void *whole_moments(const Trainer *t, const Memory *m)
 
 char *all_carried(const Trainer *t, const Memory *m) { return t->ranks ? t->ranks->carried : m->carried; }
 
-void take_parts(const Trainer *t, const Optimizer *o, const Memory *m)
+void take_parts(const Trainer *t, const Optimizer *o, const Memory *m, const char *checkpoint)
 {
     if (shares_steps(t)) {
-        if (adds_gradients(t)) deal_own(o);
+        if (adds_gradients(t) && checkpoint) load_own_parts(&(Part_arrays){t, m, o, deal_of(t)}, checkpoint);
+        else if (adds_gradients(t)) begin_shared_average(o, m->params);
         return;
     }
     const int64_t each = sharded_bytes(t, &t->recipe);
@@ -206,23 +208,23 @@ void take_parts(const Trainer *t, const Optimizer *o, const Memory *m)
     device_up(m->moments, sharded_bytes(t, &t->recipe));
 }
 
-static void take_shared_states(const Trainer *t, const Memory *m)
+static void take_shared_states(const Trainer *t, const Memory *m, const char *checkpoint)
 {
     const Lathe_model *model = t->model;
     for (const Lathe_tensor *s = model->state; s < model->state + model->states; s++)
         if (s->role == LATHE_MOMENT) from_first((char *)m->state + s->offset, tensor_size(s) * dtype_size(s->dtype));
-    deal_unsent(t);
+    load_unsent(t, checkpoint);
     deal_local(t, m);
     if (!carried_bytes(model)) return;
     deal_bytes(t->ranks->carried, m->carried, carried_bytes(model));
     place_carried(model, m->carried, m->state);
 }
 
-void take_states(const Trainer *t, const Memory *m)
+void take_states(const Trainer *t, const Memory *m, const char *checkpoint)
 {
     int64_t carried = carried_bytes(t->model);
     if (shares_steps(t)) {
-        take_shared_states(t, m);
+        take_shared_states(t, m, checkpoint);
         return;
     }
     share_directions(t->model, m->state, !is_follower(t));
@@ -244,13 +246,12 @@ static void hand_in_moments(const Trainer *t, const Optimizer *o, const Memory *
     for (int k = 0; k < gpus_of(t) && !is_follower(t); k++) copy_gpu_moments(t, k, o, t->ranks->parts + k * each, true);
 }
 
-static void hand_in_parts(const Trainer *t, const Optimizer *o, const Memory *m)
+static void hand_in_parts(const Trainer *t, const Optimizer *o, const Memory *m, const char *folder, Fault *f)
 {
     const int64_t carried = carried_bytes(t->model);
     if (!shares_steps(t)) hand_in_moments(t, o, m);
-    else if (adds_gradients(t)) gather_own(o);
-    else gather_local(t, m);
-    if (shares_steps(t)) gather_unsent(t);
+    else if (adds_gradients(t)) begin_parts(t, o, m, folder, f);
+    else gather_local(t, m), gather_unsent(t);
     if (!carried) return;
     device_down(m->state, m->state_bytes);
     copy_carried(t->model, t->ranks->board ? t->ranks->carried + t->rank * carried : m->carried, m->state);
@@ -301,10 +302,10 @@ void show_mean_of_ranks(const Trainer *t, const Optimizer *o, const Memory *m)
     else show_averages(o, m->params, m->grads);
 }
 
-void gather_ranks(const Trainer *t, const Optimizer *o, const Memory *m)
+void gather_ranks(const Trainer *t, const Optimizer *o, const Memory *m, const char *folder, Fault *f)
 {
     give_order(t, RANKS_GATHER);
-    hand_in_parts(t, o, m);
+    hand_in_parts(t, o, m, folder, f);
     if (t->ranks->board) wait_for_gathered(t->ranks->board, t);
 }
 
@@ -399,7 +400,7 @@ int follow(const Trial *c, int64_t step)
         switch (order) {
         case RANKS_STEP: follow_step(c, step++); break;
         case RANKS_GATHER:
-            hand_in_parts(c->t, o, m);
+            hand_in_parts(c->t, o, m, NULL, NULL);
             if (c->t->ranks->board) post_gathered(c->t->ranks->board);
             break;
         case RANKS_SHOW_MEAN: show_mean_of_ranks(c->t, o, m); break;

@@ -2,6 +2,7 @@
 #ifndef LATHE_TRAINER_RANKS_H
 #define LATHE_TRAINER_RANKS_H
 
+#include "base/file.h"
 #include "model/block.h"
 #include "step/optim.h"
 #include "trainer/batches.h"
@@ -25,15 +26,17 @@ void join_ranks(const Trainer *t, Optimizer *o, const Memory *m); /* all get the
  * With one rank, those of memory. */
 void *whole_moments(const Trainer *t, const Memory *m);
 char *all_carried(const Trainer *t, const Memory *m);
-void take_parts(const Trainer *t, const Optimizer *o, const Memory *m); /* copies its own parts of the moments out of those */
-void take_states(const Trainer *t, const Memory *m); /* … its carried states; what directions keep, which all have, from rank 0 */
+/* Its own parts of the moments and of the mean of weights: out of those, or from files; checkpoint: NULL: of a new run. */
+void take_parts(const Trainer *t, const Optimizer *o, const Memory *m, const char *checkpoint);
+void take_states(const Trainer *t, const Memory *m, const char *checkpoint); /* … its carried states; what directions keep, which all have, from rank 0 */
 void show_mean_of_ranks(const Trainer *t, const Optimizer *o, const Memory *m); /* step/average.h: show_averages */
 /* Called by rank 0: */
 void order_step(const Trainer *t);                    /* orders followers to take the next step */
 void meet_ranks(const Trainer *t, const Memory *m, int64_t step, bool ends); /* after local steps, where ranks must (trainer/local_steps.h) */
 void order_mean(const Trainer *t, bool shown);        /* orders them to show the mean of weights; what is trained */
 void order_share(const Trainer *t, Share what, int64_t number); /* orders them to do theirs of an evaluation */
-void gather_ranks(const Trainer *t, const Optimizer *o, const Memory *m); /* copies every rank's parts into the whole arrays */
+/* Copies every rank's parts into the whole arrays; ranks on processors begin to write theirs into files in `folder`. */
+void gather_ranks(const Trainer *t, const Optimizer *o, const Memory *m, const char *folder, Fault *f);
 void end_ranks(const Trainer *t);
 /* Called by the others: follows orders until rank 0 ends the run; step: number of steps done.  Returns the exit
  * code. */

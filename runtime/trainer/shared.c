@@ -14,6 +14,7 @@
 #include "step/average.h"
 #include "trainer/local_steps.h"
 #include "trainer/narrow.h"
+#include "trainer/parts_save.h"
 #include "trainer/ranks.h"
 #include "trainer/returns.h"
 #include "trainer/travels.h"
@@ -366,11 +367,8 @@ void compute_shared(const Turn *u, const Lathe_call *call, int64_t step, Turn_re
 
 /* ------------------------------------------------------------------ the update */
 
-static char *own_mean(void) { return shared.moments; }
-static char *own_moment(int i)
-{
-    return (char *)shared.moments + (shared.mean_room + i * shared.room) * shared.element;
-}
+char *own_mean(void) { return shared.moments; }
+char *own_moment(int i) { return (char *)shared.moments + (shared.mean_room + i * shared.room) * shared.element; }
 
 /* As integers, since it may lie before the array. */
 static void *elements_on(char *at, int64_t n) { return (void *)((uintptr_t)at + (uintptr_t)(n * shared.element)); }
@@ -406,6 +404,7 @@ static void update_bucket(int k, const void *with)
 void update_shared(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace)
 {
     const Update u = {o, params, grads, rates_of(o, step, pace)};
+    wait_until_parts_written();
     if (o->segments) return_buckets(params, update_bucket, &u);
 }
 
@@ -422,10 +421,20 @@ static void show_bucket(int k, const void *with)
     show_average_range(&own, m->params, p.first, p.first + p.count);
 }
 
+void begin_shared_average(const Optimizer *o, void *params)
+{
+    for (int k = 0; o->average && k < shared.deal.buckets; k++) {
+        const Lathe_part p = own_part(k);
+        const Optimizer own = optimizer_of_bucket(o, k);
+        begin_average_range(&own, params, p.first, p.first + p.count);
+    }
+}
+
 void show_shared_average(const Optimizer *o, void *params, void *aside)
 {
     const Mean m = {o, params};
     if (!o->average) return;
+    wait_until_parts_written();
     keep_trained(o, params, aside);
     return_buckets(params, show_bucket, &m);
     await_returns();
@@ -481,16 +490,11 @@ static int64_t move_array(char *all, char *own, int64_t limit, bool back)
     return last;
 }
 
-static void move_own(const Optimizer *o, bool back)
+char *room_of_messages(int64_t *bytes)
 {
-    int64_t last = 0;
-    if (o->average) last = move_array(o->average, own_mean(), shared.deal.n, back);
-    for (int i = 0; i < o->moments; i++) last = move_array(o->moment[i], own_moment(i), shared.deal.moments, back);
-    must_go_on(wait_for_exchange(last));
+    *bytes = LATHE_BUCKETS_UNDER_WAY * lathe_arriving(&shared.deal) * shared.sent;
+    return shared.arriving;
 }
-
-void gather_own(const Optimizer *o) { move_own(o, false); }
-void deal_own(const Optimizer *o) { move_own(o, true); }
 
 void gather_array(char *all, char *own, int64_t n) { must_go_on(wait_for_exchange(move_array(all, own, n, false))); }
 void deal_array(char *all, char *own, int64_t n) { must_go_on(wait_for_exchange(move_array(all, own, n, true))); }

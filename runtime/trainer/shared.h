@@ -16,6 +16,10 @@ void open_shared(const Trainer *t, const Memory *m, const Optimizer *o);
 void compute_shared(const Turn *u, const Lathe_call *call, int64_t step, Turn_result *r);
 Update_by update_shared;                /* updates this rank's elements, and gives them to the others */
 void wait_for_ranks_until(int64_t exchange); /* in a step: what it waits is counted */
+/* Of this rank, bucket by bucket: its elements of the mean of weights, of the i-th moment. */
+char *own_mean(void);
+char *own_moment(int i);
+char *room_of_messages(int64_t *bytes); /* free between steps */
 int signal_of_ranks(void);              /* that any rank has got before the last step was added up; 0: none */
 
 /* Of any array like the gradients: this rank's elements become means over ranks; every rank's go to all others. */
@@ -25,13 +29,12 @@ void share_signals(void);               /* for signal_of_ranks() */
 
 /* Between rank 0 and the others; all ranks call them. */
 void from_first(void *at, int64_t bytes); /* rank 0's bytes go to all */
-void gather_own(const Optimizer *o); /* every rank's moments and mean of weights, to rank 0's *o */
-void deal_own(const Optimizer *o);   /* back */
 void gather_bytes(const void *own, char *all, int64_t each); /* rank k's, to all + k · each of rank 0 */
 void deal_bytes(const char *all, void *own, int64_t each);   /* back */
 /* All n elements of rank 0, of which each rank has its parts, one after the other. */
 void gather_array(char *all, char *own, int64_t n);
 void deal_array(char *all, char *own, int64_t n);
+void begin_shared_average(const Optimizer *o, void *params); /* of a new run */
 void show_shared_average(const Optimizer *o, void *params, void *aside); /* step/average.h: show_averages() */
 void must_go_on(bool fine);             /* does not return unless fine: this rank has failed */
 

@@ -159,8 +159,8 @@ static void give_arrays(Training *r)
     join_ranks(r->t, &r->turns.at[0].optimizer, &r->memory);
     if (!r->t->ranks) weights_up(m, &r->memory);
     test_first_start(r->t, r->entry, &r->memory);
-    if ((r->t->resume || o->average) && r->t->ranks) take_parts(r->t, o, &r->memory);
-    if (r->t->resume && r->t->ranks) take_states(r->t, &r->memory);
+    if ((r->t->resume || o->average) && r->t->ranks) take_parts(r->t, o, &r->memory, r->checkpoint);
+    if (r->t->resume && r->t->ranks) take_states(r->t, &r->memory, r->checkpoint);
     begin_local_steps(r->t, &r->memory, r->at.step);
     if (!r->t->resume && !r->t->ranks) optimizer_up(o);
     if (r->t->resume && !r->t->ranks) device_up(r->memory.moments, (int64_t)optimizer_bytes(m, &r->t->recipe));
@@ -180,7 +180,7 @@ static void fill_arrays(Training *r)
     if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, saved_optimizer(&r->turns));
     else {
         take_first_weights(t, &r->memory);
-        begin_averages(&r->turns.at[0].optimizer, r->memory.params);
+        if (!adds_gradients(t)) begin_averages(&r->turns.at[0].optimizer, r->memory.params);
     }
     advise(NULL);
     fill_teacher(t, &r->memory, t->resume ? &r->from : NULL);

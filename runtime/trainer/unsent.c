@@ -2,18 +2,20 @@
  * memory and in checkpoints.
  *
  * Each rank has an error for each element of its gradients, its own part among them, so all ranks are treated alike.
- * Rank 0 saves the errors of all. */
+ * Each rank saves its own, or rank 0 those of all, after local steps (trainer/local_steps.c). */
 #include "trainer/unsent.h"
 #include "base/words.h"
 #include "interface/dealt.h"
 #include "model/block.h"
 #include "model/tables.h"
 #include "trainer/narrow.h"
+#include "trainer/rank_file.h"
 #include "trainer/ranks.h"
 #include "trainer/shared.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct Unsent {
     Lathe_dtype real;
@@ -63,26 +65,15 @@ void *narrow_room(void) { return unsent.room; }
 
 /* ------------------------------------------------------------------ between rank 0 and the others */
 
-static int64_t errors_bytes(const Trainer *t) { return lathe_trained_elements(t->model) * (int64_t)sizeof(bf16); }
+int64_t unsent_bytes(const Trainer *t) { return lathe_trained_elements(t->model) * (int64_t)sizeof(bf16); }
 
-static void take_all(const Trainer *t)
-{
-    if (unsent.all || is_follower(t)) return;
-    unsent.all = (bf16 *)(void *)whole_array(t, gpus_of(t) * errors_bytes(t));
-}
+const void *own_unsent(void) { return unsent.error; }
 
 void gather_unsent(const Trainer *t)
 {
     if (!sends_narrow(t)) return;
-    take_all(t);
-    gather_bytes(unsent.error, (char *)unsent.all, errors_bytes(t));
-}
-
-void deal_unsent(const Trainer *t)
-{
-    if (!sends_narrow(t)) return;
-    take_all(t);
-    deal_bytes((const char *)unsent.all, unsent.error, errors_bytes(t));
+    if (!unsent.all && !is_follower(t)) unsent.all = (bf16 *)(void *)whole_array(t, gpus_of(t) * unsent_bytes(t));
+    gather_bytes(unsent.error, (char *)unsent.all, unsent_bytes(t));
 }
 
 /* ------------------------------------------------------------------ checkpoints */
@@ -97,27 +88,44 @@ void put_unsent(const Trainer *t, Store_writer *w)
     put_elements(w, unsent.all, gpus_of(t) * lathe_trained_elements(t->model), LATHE_BF16);
 }
 
+void lay_unsent(const Trainer *t, Store_writer *w)
+{
+    declare_unsent(t, w);
+    put_elements(w, NULL, gpus_of(t) * lathe_trained_elements(t->model), LATHE_BF16);
+}
+
 /* Of another number of ranks: each takes the mean of theirs, which leaves as much to be sent to the mean gradient. */
-static void take_mean(const Stored *s, int ranks)
+static void take_mean(const Stored *s)
 {
     const int64_t n = s->dim[1];
     for (int64_t i = 0; i < n; i++) {
         double sum = 0;
         for (int64_t k = 0; k < s->dim[0]; k++) sum += stored_element(s, k * n + i);
-        for (int k = 0; k < ranks; k++) unsent.all[k * n + i] = to_bf16_f64(sum / (double)s->dim[0]);
+        unsent.error[i] = to_bf16_f64(sum / (double)s->dim[0]);
     }
 }
 
-void load_unsent(const Trainer *t, const Store *from)
+static void load_row(const Trainer *t, const Store *from)
 {
-    const int64_t n = lathe_trained_elements(t->model), ranks = gpus_of(t);
+    const int64_t n = lathe_trained_elements(t->model);
     const Stored *s = find_stored(from, "unsent");
     if (!s) return; /* the run sent whole gradients */
     if (s->rank != 2 || s->dim[0] < 1 || s->dim[1] != n || !stored_is(s, "BF16"))
         fail(EXIT_DATA, from->path,
              "expected a tensor `unsent` of bf16, [ranks][%lld]; the file is of another model, or damaged",
              (long long)n);
-    take_all(t);
-    if (s->dim[0] != ranks) take_mean(s, (int)ranks);
-    else memcpy(unsent.all, s->at, (size_t)(ranks * n) * sizeof *unsent.all);
+    if (s->dim[0] != gpus_of(t)) take_mean(s);
+    else memcpy(unsent.error, s->at + t->rank * unsent_bytes(t), (size_t)unsent_bytes(t));
+}
+
+void load_unsent(const Trainer *t, const char *checkpoint)
+{
+    Store s;
+    char *path = text_of("%s/" RANK_FILE, checkpoint);
+    if (sends_narrow(t) && access(path, F_OK) == 0) {
+        read_store(&s, path);
+        load_row(t, &s);
+        close_store(&s);
+    }
+    free(path);
 }

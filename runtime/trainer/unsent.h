@@ -14,12 +14,14 @@ void open_unsent(const Trainer *t, char *memory); /* memory: lathe_narrow_bytes(
 /* The rank's gradients of a part: with what is unsent, rounded to what is sent.  packed: narrow_reals(). */
 void round_part(void *grads, const Lathe_part *p, bool packed);
 void *narrow_room(void);               /* add_narrow() */
-/* Between rank 0 and the others; all ranks call them, also those of a run that sends reals. */
-void gather_unsent(const Trainer *t);
-void deal_unsent(const Trainer *t);
+void gather_unsent(const Trainer *t);                         /* all ranks' to rank 0, also of a run that sends reals */
+void load_unsent(const Trainer *t, const char *checkpoint);   /* this rank's, likewise */
+/* trainer/parts_file.c: a row of bytes for each rank */
+void lay_unsent(const Trainer *t, Store_writer *w);
+int64_t unsent_bytes(const Trainer *t);
+const void *own_unsent(void);
 /* trainer/rank_file.c */
 void declare_unsent(const Trainer *t, Store_writer *w);
 void put_unsent(const Trainer *t, Store_writer *w);
-void load_unsent(const Trainer *t, const Store *from);
 
 #endif
