@@ -67,6 +67,7 @@ void compute_entry(const Lathe_entry *e, const Lathe_call *call)
 {
     Bad_id bad;
     bool fine = true;
+    if (rt_entry_begins) rt_entry_begins(e);
     if (device) fine = device->run(e, call, &bad);
     else e->run(call);
     if (device) device_must_work();

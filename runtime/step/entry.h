@@ -24,6 +24,7 @@ void show_average_there(void *params); /* on a device, the mean of the weights *
 /* Runs an entry on the host's inputs at call->in; results are at call->out when it returns; states, parameters and
  * gradients stay on the device.  Ends the program if an id was out of range. */
 void run_entry(const Lathe_entry *e, const Lathe_call *call);
+extern void (*rt_entry_begins)(const Lathe_entry *e); /* NULL, or told before each */
 void compute_entry(const Lathe_entry *e, const Lathe_call *call); /* likewise, but outputs stay on the device */
 void compute_unwatched(const Lathe_entry *e, const Lathe_call *call);  /* likewise, and its kernels are no laps */
 

@@ -328,13 +328,13 @@ static bool any_frozen(const Optimizer *o)
     return false;
 }
 
-void drop_frozen(const Optimizer *o, void *grads)
+void drop_frozen_range(const Optimizer *o, void *grads, int64_t first, int64_t last)
 {
     size_t size = is_f64(o->real) ? sizeof(double) : sizeof(float);
     if (!any_frozen(o)) return;
 #pragma omp parallel for schedule(static)
-    for (int64_t k = 0; k < chunks_of(o); k++) {
-        int64_t at = k * CHUNK, end = smaller(at + CHUNK, o->n);
+    for (int64_t k = first / CHUNK; k < lathe_step_chunks(last); k++) {
+        int64_t at = k * CHUNK, end = smaller(at + CHUNK, last);
         for (int s = segment_at(o->segment, o->segments, at); at < end; s++) {
             int64_t stop = smaller(o->segment[s].end, end);
             if (o->segment[s].rule.frozen) memset((char *)grads + (size_t)at * size, 0, (size_t)(stop - at) * size);
@@ -342,6 +342,8 @@ void drop_frozen(const Optimizer *o, void *grads)
         }
     }
 }
+
+void drop_frozen(const Optimizer *o, void *grads) { drop_frozen_range(o, grads, 0, o->n); }
 
 void clip_directed(const Optimizer *o, void *grads, const Pace *pace)
 {

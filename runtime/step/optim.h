@@ -79,6 +79,7 @@ void optimizer_free(Optimizer *o);
 
 /* Clears gradients of frozen parameters, so that they do not count in norms. */
 void drop_frozen(const Optimizer *o, void *grads);
+void drop_frozen_range(const Optimizer *o, void *grads, int64_t first, int64_t last); /* of elements first … last - 1 */
 /* 2-norm of a flat array, summed in double in an order fixed by its length; NaN or infinite if an element is. */
 double gradient_norm(const Optimizer *o, const void *grads);
 /* The same in two steps, for ranks that each have some chunks (interface/dealt.h): first is the beginning of a chunk. */

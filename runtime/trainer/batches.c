@@ -6,6 +6,7 @@
 #include "trainer/batches.h"
 #include "base/words.h"
 #include "trainer/ranks.h"
+#include "trainer/shards.h"
 #include "trainer/shared.h"
 #include "trainer/trial.h"
 
@@ -54,16 +55,21 @@ typedef struct Round { /* batches first … first + ranks · each - 1; the k-th 
     int ranks, rank;
     int64_t first, each, row; /* row: bytes of a batch's results */
     char *own, *all;          /* of a rank: the signal that it has got, or 0, and rows; on rank 0 those of all ranks */
+    bool together;
 } Round;
 
 static int64_t bytes_of_rank(const Round *r) { return SIGNAL + r->each * r->row; }
 
+/* Ranks that keep parts of the parameters run as many batches as rank 0: who has none left runs the last one again. */
 static void run_share(const Round *r)
 {
     char *row = r->own + SIGNAL;
-    for (int64_t k = r->first + r->rank, i = 0; i < r->each && k < r->b->n; i++, k += r->ranks, row += r->row) {
-        run_timed(r->b, k);
-        copy_results(r->b, row, false);
+    const int64_t last = r->b->n - 1;
+    for (int64_t k = r->first, i = 0; i < r->each && k <= last; i++, k += r->ranks, row += r->row) {
+        const bool own = k + r->rank <= last;
+        if (!own && !r->together) break;
+        run_timed(r->b, own ? k + r->rank : last);
+        if (own) copy_results(r->b, row, false);
     }
     memcpy(r->own, &(int64_t){interrupted}, SIGNAL);
 }
@@ -103,7 +109,12 @@ static void check_items(const Trainer *t, const Batches *b)
 
 static Round first_round(const Batches *b, const Trainer *t, int64_t *most)
 {
-    Round r = {.b = b, .ranks = gpus_of(t), .rank = t->rank, .each = !interrupted, .row = bytes_of_results(b)};
+    Round r = {.b = b,
+               .ranks = gpus_of(t),
+               .rank = t->rank,
+               .each = !interrupted,
+               .row = bytes_of_results(b),
+               .together = shards_parameters(t)};
     const int64_t room = RESULTS_ROOM / r.ranks / (r.row + 1);
     *most = room < 1 ? 1 : room < MOST_EACH ? room : MOST_EACH;
     const size_t own = (size_t)(SIGNAL + *most * r.row);
@@ -135,7 +146,7 @@ static bool share_batches(const Batches *b, const Trainer *t)
 
 bool run_batches(const Batches *b, const Trainer *t)
 {
-    if (t && shares_steps(t) && (is_follower(t) || !is_soon_done(b))) {
+    if (t && shares_steps(t) && (is_follower(t) || shards_parameters(t) || !is_soon_done(b))) {
         if (!is_follower(t)) order_share(t, b->share, b->number);
         return share_batches(b, t);
     }

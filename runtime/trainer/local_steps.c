@@ -167,7 +167,7 @@ void gather_local(const Trainer *t, const Memory *m)
 {
     take_wholes(t);
     gather_bytes(m->moments, local.all, own_bytes(t));
-    gather_array(local.outer, local.velocity, local.deal.n);
+    gather_array(&local.deal, local.outer, local.velocity, local.deal.n, local.element);
 }
 
 /* Moments that are not from as many ranks: each takes those of the checkpoint's rank 0. */
@@ -178,7 +178,7 @@ void deal_local(const Trainer *t, const Memory *m)
     for (int k = 0; !is_follower(t) && !local.read && k < gpus_of(t); k++)
         memcpy(local.all + k * own_bytes(t), m->moments, (size_t)own_bytes(t));
     deal_bytes(local.all, m->moments, own_bytes(t));
-    deal_array(local.outer, local.velocity, local.deal.n);
+    deal_array(&local.deal, local.outer, local.velocity, local.deal.n, local.element);
 }
 
 static int64_t elements_of_moments(const Trainer *t) { return own_bytes(t) / dtype_size(t->model->real); }

@@ -28,6 +28,7 @@
 #include "trainer/report.h"
 #include "trainer/returns.h"
 #include "trainer/samples.h"
+#include "trainer/shards.h"
 #include "trainer/shared.h"
 #include "trainer/signals.h"
 #include "trainer/state.h"
@@ -188,7 +189,7 @@ static bool keep_last_scores(Training *r)
 static void evaluate_for_report(Training *r)
 {
     bool last = r->scores.n && r->scores.complete && r->at.evaluated == r->at.step;
-    if (last && !interrupted && !r->t->no_report) with_averages(r, keep_last_scores);
+    if (last && !interrupted && !r->t->no_report && !shards_parameters(r->t)) with_averages(r, keep_last_scores);
 }
 
 static void tell_patience(Training *r)
@@ -206,7 +207,17 @@ static void tell_patience(Training *r)
 /* ------------------------------------------------------------------ divergence */
 
 /* The parameters are still those before the turn (begin_turn).  They are saved for replay, apart from the run's
- * checkpoints. */
+ * checkpoints.  false: no rank has all of them. */
+static bool save_before(Training *r, const char *path)
+{
+    if (shards_parameters(r->t)) return false;
+    await_returns();
+    device_down(r->memory.params, weight_bytes(r->t->model));
+    copy_statistics(r->t->model, &r->memory);
+    save_weights(r->t->model, path, r->t->base, r->memory.params, r->memory.statistics);
+    return true;
+}
+
 static _Noreturn void diverged(Training *r, int64_t step, Step s)
 {
     if (end_save(r->saver, true)) report_save(r);
@@ -220,10 +231,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     report_divergence(&r->report, step + 1, u->name, &s);
     end_about(r->t, "diverged", step);
     note("step %lld: %s; %s", (long long)step + 1, divergence_text(&s, u->name), kept);
-    await_returns();
-    device_down(r->memory.params, weight_bytes(r->t->model));
-    copy_statistics(r->t->model, &r->memory);
-    save_weights(r->t->model, before, r->t->base, r->memory.params, r->memory.statistics);
+    const bool whole = save_before(r, before);
     close_data_record(r->record);
     close_run_profile(r->profile, &r->report);
     report_at_end(r->t);
@@ -231,6 +239,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     if (u->name)
         fail(EXIT_DIVERGED, NULL, "step %lld diverged.  %s.  %s has the parameters before it", (long long)step + 1,
              remedy, before);
+    if (!whole) fail(EXIT_DIVERGED, NULL, "step %lld diverged.  %s", (long long)step + 1, remedy);
     if (gpus_of(r->t) > 1)
         fail(EXIT_DIVERGED, NULL,
              "step %lld diverged.  %s.  %s has the parameters before it; replay computes the rows of "

@@ -22,6 +22,7 @@
 #include "trainer/local_steps.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
+#include "trainer/shards.h"
 #include "trainer/shared.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
@@ -228,16 +229,23 @@ static void check_optimizer(const Trainer *t, int64_t bytes)
 
 /* Bytes of each part.  A training run takes the planned size; other commands take what they need. */
 typedef struct Parts {
-    int64_t params, teacher, grads, moments, state, call, generation, step, shared;
+    int64_t params, teacher, grads, moments, state, call, generation, step, shared, rooms;
 } Parts;
 
 static Parts planned_parts(const Lathe_model *m)
 {
     int64_t inputs = planned(m, CATEGORY_inputs) - ahead_bytes(m);
     int64_t call = align64(inputs) + align64(planned(m, CATEGORY_outputs)) + align64(planned(m, CATEGORY_work));
-    return (Parts){planned(m, CATEGORY_parameters), planned(m, CATEGORY_teacher), planned(m, CATEGORY_gradients),
-                   planned(m, CATEGORY_optimizer),  planned(m, CATEGORY_states),  call,
-                   planned(m, CATEGORY_generation), planned(m, CATEGORY_step),    0};
+    return (Parts){planned(m, CATEGORY_parameters),
+                   planned(m, CATEGORY_teacher),
+                   planned(m, CATEGORY_gradients),
+                   planned(m, CATEGORY_optimizer),
+                   planned(m, CATEGORY_states),
+                   call,
+                   planned(m, CATEGORY_generation),
+                   planned(m, CATEGORY_step),
+                   0,
+                   0};
 }
 
 /* Each of several GPUs has its own part of the moments.  Another optimizer than the plan's may need less on one GPU and
@@ -249,6 +257,11 @@ static Parts parts_of_gpu(const Trainer *t, Parts p)
     const int64_t built = sharded_bytes(t, &m->recipe), own = sharded_bytes(t, &t->recipe);
     if (p.moments) p.moments = own > built ? own : built;
     p.shared = shared_bytes(t);
+    if (shards_parameters(t)) {
+        p.params = bytes_of_own(t, false);
+        p.grads = bytes_of_own(t, true);
+        p.rooms = bytes_of_rooms(t);
+    }
     if (p.step)
         p.step = lathe_step_bytes(lathe_trained_elements(m), m->directed_elements, optimizer_runs(m), gpus_of(t));
     return p;
@@ -291,7 +304,7 @@ static Parts parts_of_run(const Trainer *t, Parts need)
 static int64_t parts_sum(Parts p, bool grads)
 {
     return align64(p.params) + (grads ? align64(p.teacher) + align64(p.grads) : 0) + align64(p.moments) +
-           align64(p.state) + align64(p.call) + align64(p.generation) + p.step + align64(p.shared);
+           align64(p.state) + align64(p.call) + align64(p.generation) + p.step + align64(p.shared) + p.rooms;
 }
 
 int64_t bytes_of_run(const Trainer *t)
@@ -326,10 +339,11 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     check_optimizer(t, need.moments);
     Parts take = optimizer ? parts_of_run(t, need) : parts_of_gpu(t, need);
     m->state_bytes = states_of(t->model, entries);
-    m->bytes = parts_sum(take, grads);
+    m->bytes = parts_sum(take, grads) - take.rooms;
     if (t->model->device) check_memory(t);
     else
-        refuse_too_large(t, m->bytes + planned(t->model, CATEGORY_blas) + planned(t->model, CATEGORY_data) + t->beside);
+        refuse_too_large(t, m->bytes + take.rooms + planned(t->model, CATEGORY_blas) +
+                                planned(t->model, CATEGORY_data) + t->beside);
     m->base = map_block(t, m->bytes);
     int64_t at = 0;
     m->params = part(m, &at, take.params);
@@ -349,6 +363,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
         return;
     }
     if (m->grads) touch(m->grads, take.grads);
+    if (optimizer && shards_parameters(t)) open_shards(t, m);
     if (memory_nodes("") == 1) touch(m->call, take.call); /* else the rows' threads do: first come, nearest */
     /* callers clear and fill parameters and moments, shared as the update shares them */
 }

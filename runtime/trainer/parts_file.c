@@ -11,6 +11,7 @@
 #include "step/coded.h"
 #include "trainer/rank_file.h"
 #include "trainer/ranks.h"
+#include "trainer/shards.h"
 #include "trainer/shared.h"
 #include "trainer/unsent.h"
 
@@ -95,7 +96,8 @@ static void add_sources(Walk *w, Part_file file)
     const Part_arrays *a = w->a;
     const Optimizer *o = a->o;
     const Lathe_dtype weight = lathe_weights(a->t->model);
-    const Part_source params = {a->m->params, a->m->params, weight, weight, false, a->deal.n};
+    const char *own = own_parameters();
+    const Part_source params = {a->m->params, own ? own : a->m->params, weight, weight, own != NULL, a->deal.n};
     const Part_source mean = {o->average, own_mean(), file == PARTS_MODEL ? weight : o->real, o->real, true, a->deal.n};
     if (file == PARTS_TRAINED || (file == PARTS_MODEL && !o->average)) w->source[w->sources++] = params;
     if (o->average && file != PARTS_OPTIMIZER) w->source[w->sources++] = mean;

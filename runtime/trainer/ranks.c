@@ -29,6 +29,7 @@
 #include "trainer/parts_save.h"
 #include "trainer/ranks.h"
 #include "trainer/returns.h"
+#include "trainer/shards.h"
 #include "trainer/shared.h"
 #include "trainer/step.h"
 #include "trainer/trainer.h"
@@ -179,7 +180,7 @@ void join_ranks(const Trainer *t, Optimizer *o, const Memory *m)
     else open_shared(t, m, o);
     from_first(&o->loss_scale, sizeof o->loss_scale);
     if (t->model->device) return;
-    from_first(m->params, weight_bytes(t->model));
+    if (!shards_parameters(t)) from_first(m->params, weight_bytes(t->model));
 }
 
 /* ------------------------------------------------------------------ parts and wholes */

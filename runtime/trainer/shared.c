@@ -17,6 +17,7 @@
 #include "trainer/parts_save.h"
 #include "trainer/ranks.h"
 #include "trainer/returns.h"
+#include "trainer/shards.h"
 #include "trainer/travels.h"
 #include "trainer/trial.h"
 #include "trainer/unsent.h"
@@ -24,7 +25,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { BEGUN = -1 };
 typedef enum Number { NUMBER_SIGNAL, NUMBER_LOSS, NUMBER_SQUARES, NUMBER_PARTS } Number; /* of a rank, in a step */
@@ -71,11 +71,6 @@ int64_t shared_bytes(const Trainer *t)
 {
     const Lathe_deal d = deal_of(t);
     return gpus_of(t) > 1 && !t->model->device ? lathe_rank_bytes(&d, &t->recipe, dtype_size(t->model->real)) : 0;
-}
-
-void must_go_on(bool fine)
-{
-    while (!fine) pause(); /* this rank has failed, and another thread ends it */
 }
 
 void wait_for_ranks_until(int64_t number)
@@ -125,10 +120,13 @@ void open_shared(const Trainer *t, const Memory *m, const Optimizer *o)
     s->moments = m->moments;
     s->room = lathe_dealt_room(&s->deal, s->deal.moments);
     s->mean_room = o->average ? lathe_dealt_room(&s->deal, s->deal.n) : 0;
-    open_returns(&s->deal, m->params, s->weight);
+    if (!shards_parameters(t)) open_returns(&s->deal, m->params, s->weight);
     rt_gradients_done = gradients_done_here;
     rt_over_ranks = over_ranks_here;
 }
+
+/* As integers, since it may lie before the array. */
+static void *elements_on(char *at, int64_t n) { return (void *)((uintptr_t)at + (uintptr_t)(n * shared.element)); }
 
 /* ------------------------------------------------------------------ counts */
 
@@ -177,8 +175,9 @@ static void add_bucket(void *with)
     void **x = shared.parts;
     const int place = (int)((int *)with - shared.bucket);
     const Lathe_part own = own_part(shared.bucket[place]);
-    char *to = shared.grads + own.first * shared.element;
-    for (int k = 0; k < shared.c->ranks; k++) x[k] = k == shared.c->rank ? to : arriving(place, k, own.count);
+    char *here = shared.grads + own.first * shared.element;
+    char *to = elements_on(gradients_for(shared.bucket[place], shared.grads), own.first);
+    for (int k = 0; k < shared.c->ranks; k++) x[k] = k == shared.c->rank ? here : arriving(place, k, own.count);
     if (shared.narrow) {
         narrow_bucket(shared.bucket[place], true);
         add_narrow(shared.real, to, x, shared.c->rank, shared.c->ranks, own.count, 1.0 / shared.c->ranks,
@@ -202,6 +201,7 @@ static void begin_bucket(int k)
     shared.travel[place] = begin_travel(TRAVEL_GRADIENTS, (whole_bucket(k).count - own.count) * shared.sent);
     shared.exchange[place] =
         begin_exchange(shared.piece, before < 0 ? 0 : shared.exchange[before], add_bucket, &shared.bucket[place]);
+    note_gradients_sent(k, shared.exchange[place]);
 }
 
 static void gradients_done_here(const void *first, int64_t bytes)
@@ -216,6 +216,7 @@ static void gradients_done_here(const void *first, int64_t bytes)
         shared.left[k] -= end - begin;
         if (shared.left[k] == 0) begin_bucket(k);
     }
+    let_gradients_go(first, bytes);
 }
 
 static void begin_adding(void *grads)
@@ -328,8 +329,12 @@ void share_parts(void *array, int64_t element) { share_buckets(TRAVEL_PARAMETERS
 static void add_rest(void)
 {
     for (int k = 0; k < shared.deal.buckets; k++)
-        if (shared.left[k] != BEGUN) begin_bucket(k);
+        if (shared.left[k] != BEGUN) {
+            make_gradients_ready(k);
+            begin_bucket(k);
+        }
     if (shared.begun) wait_for_ranks_until(shared.exchange[shared.begun - 1]);
+    release_gradients();
 }
 
 void mean_over_ranks(void *array)
@@ -343,10 +348,11 @@ static void end_adding(const Turn *u, const Lathe_call *call, Turn_result *r)
 {
     const Optimizer *o = &u->optimizer;
     add_rest();
-    drop_frozen(o, call->grads);
     for (int k = 0; k < shared.deal.buckets; k++) {
         const Lathe_part own = own_part(k);
-        if (own.count) squares_of_range(o, call->grads, own.first, own.first + own.count);
+        void *grads = gradients_for(k, call->grads);
+        drop_frozen_range(o, grads, own.first, own.first + own.count);
+        if (own.count) squares_of_range(o, grads, own.first, own.first + own.count);
     }
     share_numbers(o, r);
     r->norm = norm_of_squares(o) / r->unit;
@@ -369,9 +375,6 @@ void compute_shared(const Turn *u, const Lathe_call *call, int64_t step, Turn_re
 
 char *own_mean(void) { return shared.moments; }
 char *own_moment(int i) { return (char *)shared.moments + (shared.mean_room + i * shared.room) * shared.element; }
-
-/* As integers, since it may lie before the array. */
-static void *elements_on(char *at, int64_t n) { return (void *)((uintptr_t)at + (uintptr_t)(n * shared.element)); }
 
 /* The optimizer with the moments of this rank in the places where formulas for bucket k look for them. */
 static Optimizer optimizer_of_bucket(const Optimizer *o, int k)
@@ -398,14 +401,17 @@ static void update_bucket(int k, const void *with)
     const Update *u = with;
     const Lathe_part p = own_part(k);
     const Optimizer own = optimizer_of_bucket(u->o, k);
-    if (p.count) optimizer_range(&own, u->params, u->grads, p.first, p.first + p.count, &u->rates);
+    if (p.count)
+        optimizer_range(&own, parameters_for(k, u->params), gradients_for(k, u->grads), p.first, p.first + p.count,
+                        &u->rates);
 }
 
 void update_shared(Optimizer *o, void *params, const void *grads, int64_t step, const Pace *pace)
 {
     const Update u = {o, params, grads, rates_of(o, step, pace)};
     wait_until_parts_written();
-    if (o->segments) return_buckets(params, update_bucket, &u);
+    for (int k = 0; o->segments && own_parameters() && k < shared.deal.buckets; k++) update_bucket(k, &u);
+    if (o->segments && !own_parameters()) return_buckets(params, update_bucket, &u);
 }
 
 typedef struct Mean { /* of the weights, to be shown */
@@ -440,61 +446,8 @@ void show_shared_average(const Optimizer *o, void *params, void *aside)
     await_returns();
 }
 
-/* ------------------------------------------------------------------ between rank 0 and the others */
-
-void from_first(void *at, int64_t bytes)
-{
-    const bool first = shared.c->rank == 0;
-    if (!bytes) return;
-    for (int k = 0; k < shared.c->ranks; k++)
-        shared.piece[k] = (Piece){at, at, first ? bytes : 0, !first && k == 0 ? bytes : 0};
-    must_go_on(exchange(shared.piece));
-}
-
-/* Rank k's `each` bytes are at all + k · each on rank 0.  back: they go back to the ranks. */
-static void move_bytes(char *all, void *own, int64_t each, bool back)
-{
-    const bool first = shared.c->rank == 0;
-    if (!each) return;
-    for (int k = 0; k < shared.c->ranks; k++) {
-        char *at = first ? all + k * each : own;
-        const bool out = first ? back : !back && k == 0, in = first ? !back : back && k == 0;
-        shared.piece[k] = (Piece){at, at, out ? each : 0, in ? each : 0};
-    }
-    if (first) memcpy(back ? own : all, back ? all : own, (size_t)each);
-    must_go_on(exchange(shared.piece));
-}
-
-void gather_bytes(const void *own, char *all, int64_t each) { move_bytes(all, (void *)(uintptr_t)own, each, false); }
-void deal_bytes(const char *all, void *own, int64_t each) { move_bytes((char *)(uintptr_t)all, own, each, true); }
-
-/* An array of rank 0, of whose first `limit` elements each rank has its parts, one after the other. */
-static int64_t move_array(char *all, char *own, int64_t limit, bool back)
-{
-    const bool first = shared.c->rank == 0;
-    int64_t last = 0;
-    for (int k = 0; k < shared.deal.buckets; k++) {
-        const Lathe_part mine = own_part(k);
-        const int64_t n = lathe_dealt_below(&mine, limit) * shared.element;
-        char *at = own + lathe_dealt_before(&shared.deal, k, shared.c->rank, limit) * shared.element;
-        for (int r = 0; r < shared.c->ranks; r++) {
-            const Lathe_part p = part_of(k, r);
-            const int64_t theirs = lathe_dealt_below(&p, limit) * shared.element;
-            char *there = first ? all + p.first * shared.element : at;
-            const int64_t out = first ? theirs : r == 0 ? n : 0;
-            shared.piece[r] = (Piece){there, there, first == back ? out : 0, first != back ? out : 0};
-            if (first && r == 0 && n) memcpy(back ? at : there, back ? there : at, (size_t)n);
-        }
-        last = begin_exchange(shared.piece, 0, NULL, NULL);
-    }
-    return last;
-}
-
 char *room_of_messages(int64_t *bytes)
 {
     *bytes = LATHE_BUCKETS_UNDER_WAY * lathe_arriving(&shared.deal) * shared.sent;
     return shared.arriving;
 }
-
-void gather_array(char *all, char *own, int64_t n) { must_go_on(wait_for_exchange(move_array(all, own, n, false))); }
-void deal_array(char *all, char *own, int64_t n) { must_go_on(wait_for_exchange(move_array(all, own, n, true))); }

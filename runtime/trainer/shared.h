@@ -5,6 +5,7 @@
 #include "interface/dealt.h"
 #include "model/block.h"
 #include "step/here.h"
+#include "trainer/gathers.h"
 #include "trainer/trainer.h"
 
 Lathe_deal deal_of(const Trainer *t);
@@ -27,15 +28,7 @@ void mean_over_ranks(void *array);
 void share_parts(void *array, int64_t element);
 void share_signals(void);               /* for signal_of_ranks() */
 
-/* Between rank 0 and the others; all ranks call them. */
-void from_first(void *at, int64_t bytes); /* rank 0's bytes go to all */
-void gather_bytes(const void *own, char *all, int64_t each); /* rank k's, to all + k · each of rank 0 */
-void deal_bytes(const char *all, void *own, int64_t each);   /* back */
-/* All n elements of rank 0, of which each rank has its parts, one after the other. */
-void gather_array(char *all, char *own, int64_t n);
-void deal_array(char *all, char *own, int64_t n);
 void begin_shared_average(const Optimizer *o, void *params); /* of a new run */
 void show_shared_average(const Optimizer *o, void *params, void *aside); /* step/average.h: show_averages() */
-void must_go_on(bool fine);             /* does not return unless fine: this rank has failed */
 
 #endif

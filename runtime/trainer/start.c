@@ -29,6 +29,7 @@
 #include "trainer/reference.h"
 #include "trainer/report.h"
 #include "trainer/samples.h"
+#include "trainer/shards.h"
 #include "trainer/selftest.h"
 #include "trainer/state.h"
 #include "trainer/step.h"
@@ -144,6 +145,7 @@ static void check_steps(const Training *r)
              recipe->lr);
     check_sending(r->t);
     check_local_steps(r->t);
+    check_shards_of(r->t);
     tell_others(r->t);
     tell_late_growth(r->t);
     if (r->at.step > r->t->recipe.steps)
@@ -152,11 +154,12 @@ static void check_steps(const Training *r)
 }
 
 /* Copies the arrays to a device, where the moments and states of a new run are already zero. */
-static void give_arrays(Training *r)
+static void give_arrays(Training *r, Memory *whole)
 {
     const Lathe_model *m = r->t->model;
     const Optimizer *o = &r->turns.at[0].optimizer;
     join_ranks(r->t, &r->turns.at[0].optimizer, &r->memory);
+    if (shards_parameters(r->t)) deal_parameters(r->t, whole);
     if (!r->t->ranks) weights_up(m, &r->memory);
     test_first_start(r->t, r->entry, &r->memory);
     if ((r->t->resume || o->average) && r->t->ranks) take_parts(r->t, o, &r->memory, r->checkpoint);
@@ -174,18 +177,19 @@ static void fill_arrays(Training *r)
     if (shares_steps(t)) open_turns_on_zeros(&r->turns, t->model, &t->recipe, whole_moments(t, &r->memory));
     else open_turns(&r->turns, t->model, &t->recipe, whole_moments(t, &r->memory));
     if (is_follower(t)) {
-        give_arrays(r);
+        give_arrays(r, &r->memory);
         return;
     }
-    if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, saved_optimizer(&r->turns));
+    Memory whole = whole_parameters(t, &r->memory);
+    if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &whole, saved_optimizer(&r->turns));
     else {
-        take_first_weights(t, &r->memory);
+        take_first_weights(t, &whole);
         if (!adds_gradients(t)) begin_averages(&r->turns.at[0].optimizer, r->memory.params);
     }
     advise(NULL);
     fill_teacher(t, &r->memory, t->resume ? &r->from : NULL);
     go_on_with_scale(&r->turns.at[0].optimizer, &r->at.loss_scale);
-    give_arrays(r);
+    give_arrays(r, &whole);
     if (t->resume && !t->verify) compare_origin(t, &r->data, &r->from);
 }
 
@@ -242,7 +246,10 @@ static void open_texts(Training *r)
     Trainer *t = r->t;
     Tokenizer *k = r->data.tokenizer;
     bool texts = r->evaluates && t->recipe.eval_generate, drawn = find_entry(t->model, ENTRY_sample);
-    bool samples = wants_samples(t) && !is_follower(t);
+    bool samples = wants_samples(t) && !is_follower(t) && !shards_parameters(t);
+    if (wants_samples(t) && shards_parameters(t))
+        note("no samples: no rank has all parameters (--shard-parameters); "
+             "generate from a checkpoint");
     Text_writer *w = NULL;
     if (texts || (samples && !drawn)) w = open_text_writer(writing_of(t), &r->memory, k, "samples");
     if (samples) r->samples = open_samples(t, &r->memory, k, w);
