@@ -173,8 +173,7 @@ static void say_reads(Program *p, const Param *q, List of, bool sharded)
 /* Several ranks run it together. */
 static bool is_shared(const Graph *g)
 {
-    return (entry_of(g)->step && g->entry != ENTRY_grad) || g->entry == ENTRY_eval || g->entry == ENTRY_score ||
-           g->entry == ENTRY_predict;
+    return (entry_of(g)->step && g->entry != ENTRY_grad) || g->entry == ENTRY_eval || g->entry == ENTRY_predict;
 }
 
 void pass_done(Program *p, const Desc *d)

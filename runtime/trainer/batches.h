@@ -22,6 +22,7 @@ typedef struct Batches {
     void (*run)(void *with, int64_t k);  /* the k-th, whichever ran before */
     void (*take)(void *with, int64_t k); /* its results; called in the order of batches */
     void *with;
+    bool ordered; /* rank 0 has told the others already */
 } Batches;
 
 /* Runs and takes all.  Where ranks share steps, rank 0 orders the others to call it, too (trainer/ranks.h), unless it is

@@ -22,6 +22,7 @@
 #include "trainer/metrics.h"
 #include "trainer/ranks.h"
 #include "trainer/reference.h"
+#include "trainer/shards.h"
 #include "trainer/state.h"
 #include "trainer/trainer.h"
 #include "trainer/trial.h"
@@ -222,7 +223,8 @@ static bool add_batches(const Part *p, Tally *t, char *in, const Trainer *traine
                          .results = results_of(t, result),
                          .run = evaluate_batch,
                          .take = add_batch,
-                         .with = &c};
+                         .with = &c,
+                         .ordered = shards_parameters(trainer)};
     const bool complete = run_batches(&all, trainer);
     free(result);
     return complete;
@@ -230,10 +232,10 @@ static bool add_batches(const Part *p, Tally *t, char *in, const Trainer *traine
 
 /* Where rows carry states, each row has a stretch of `length` consecutive windows; the stretches start at even
  * distances. */
-static void add_stretches(const Part *p, Tally *t, char *in, int64_t length)
+static void add_stretches(const Part *p, Tally *t, char *in, int64_t length, bool together)
 {
     int64_t rows = t->eval->rows, *item = must_alloc(sizeof *item * (size_t)rows);
-    for (int64_t k = 0; k < length && !interrupted; k++) {
+    for (int64_t k = 0; k < length && (together || !interrupted); k++) {
         for (int64_t r = 0; r < rows; r++) item[r] = val_item(p->d, r * (p->d->val_items / rows) + k);
         fill_items(p->d, t->eval, in, item);
         set_begins(t->eval, in, k == 0);
@@ -278,9 +280,11 @@ Scores evaluate(Data *all_data, const Memory *m, const Trainer *t, int64_t most)
     tally.total = must_alloc(sizeof *tally.total * (size_t)(elements_of_totals(score) + 1));
     memset(tally.total, 0, sizeof *tally.total * (size_t)(elements_of_totals(score) + 1));
     s.items = p.n;
+    const bool together = shards_parameters(t); /* every rank runs every entry */
+    if (together && !is_follower(t)) order_share(t, SHARE_SCORES, most);
     if (entry_carries(e) && p.n >= rows) {
         s.items = p.n / rows * rows;
-        if (!is_follower(t)) add_stretches(&p, &tally, m->call, p.n / rows);
+        if (together || !is_follower(t)) add_stretches(&p, &tally, m->call, p.n / rows, together);
         s.complete = !interrupted;
     } else s.complete = add_batches(&p, &tally, m->call, t, most);
     if (s.complete && !is_follower(t)) make_scores(&tally, m, d);
