@@ -43,5 +43,5 @@ void check_program(const Program *p, const char *stage, const Desc *d)
     check_nests(&r, (Kernel *const *)p->kernels.at, p->kernels.n, d->options->target);
     if (!d->options->target->loops && !comes_before(p->after, "waits")) check_waits(&r);
     check_done(&r, d);
-    check_held(&r, d);
+    check_needed(&r, d);
 }

@@ -92,7 +92,7 @@ const Body *own_loop(const Run *r, const Buffer *b);       /* the innermost in e
 void check_lives(const Run *r);                            /* values live as long as they are needed, apart */
 
 void check_done(const Run *r, const Desc *d);              /* check_done.c: gradients that are done are touched no more */
-void check_held(const Run *r, const Desc *d);              /* check_held.c: what is read is needed, and not dropped */
+void check_needed(const Run *r, const Desc *d);              /* check_needed.c: what is read is needed, and not dropped */
 void check_bytes(const Run *r);                            /* check_bytes.c: within a kernel, and a group in panels */
 
 #endif

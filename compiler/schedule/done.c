@@ -88,7 +88,7 @@ typedef struct List { /* of kernels, in order */
     int n;
 } List;
 
-static Piece piece_of(const Param *q) { return (Piece){.param = q, .first = q->offset, .end = end_of_piece(q)}; }
+static Piece piece_with(const Param *q) { return (Piece){.param = q, .first = q->offset, .end = end_of_piece(q)}; }
 static Home home_of_said(Lathe_saying s) { return s == LATHE_NEEDED || s == LATHE_DROPPED ? PARAMETERS : GRADIENTS; }
 
 /* s->at is NULL if no kernel touches it. */
@@ -111,7 +111,7 @@ static void find_place(Said *s, Piece *p, List of)
 static bool say_of(Program *p, Lathe_saying what, const Param *q, List of)
 {
     Said s = {.what = what, .param = q};
-    Piece piece = piece_of(q);
+    Piece piece = piece_with(q);
     find_place(&s, &piece, of);
     if (s.at) push(&p->said, s);
     return s.at != NULL;
@@ -155,7 +155,7 @@ static int first_of_backward(List of, const Piece *p)
 /* If ranks keep parameters apart, forward drops what backward needs again. */
 static void say_reads(Program *p, const Param *q, List of, bool sharded)
 {
-    const Piece piece = piece_of(q);
+    const Piece piece = piece_with(q);
     const Kernel *steps = only_loop_of_steps(of, &piece);
     if (steps) {
         say_reads(p, q, (List){steps->body.at, steps->body.n}, sharded);

@@ -363,7 +363,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
         return;
     }
     if (m->grads) touch(m->grads, take.grads);
-    if (optimizer && shards_parameters(t)) open_shards(t, m);
+    if (optimizer && shards_parameters(t)) open_own_arrays(t, m);
     if (memory_nodes("") == 1) touch(m->call, take.call); /* else the rows' threads do: first come, nearest */
     /* callers clear and fill parameters and moments, shared as the update shares them */
 }

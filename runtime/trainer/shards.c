@@ -364,7 +364,7 @@ static void entry_begins(const Lathe_entry *e)
     shards.at = -1;
 }
 
-void open_shards(const Trainer *t, Memory *m)
+void open_own_arrays(const Trainer *t, Memory *m)
 {
     shards.deal = deal_of(t);
     shards.rank = t->rank;

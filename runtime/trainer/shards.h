@@ -12,7 +12,7 @@ int64_t bytes_of_own(const Trainer *t, bool gradients); /* in the block: of this
 int64_t bytes_of_rooms(const Trainer *t);            /* beside the block */
 /* m->params and m->grads have room for this rank's elements.  They become addresses at which entries see whole arrays,
  * of which only what is at hand is there. */
-void open_shards(const Trainer *t, Memory *m);
+void open_own_arrays(const Trainer *t, Memory *m);
 /* On rank 0 with room for all parameters, until deal_parameters() has given each rank its own. */
 Memory whole_parameters(const Trainer *t, const Memory *m);
 void deal_parameters(const Trainer *t, Memory *whole);

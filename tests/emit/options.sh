@@ -22,6 +22,7 @@ changing="--config=stream
 --head-rows=3
 --recompute=0.5
 --exact-sums=3
+--shard-parameters
 --all-in-place
 --all-panels
 --all-persist
@@ -51,7 +52,7 @@ plain=$(folder '')
 : >"$TMP/folders"
 echo "$changing" | while read -r option; do folder "$option"; done >"$TMP/folders"
 echo "$plain" >>"$TMP/folders"
-[ "$(wc -l <"$TMP/folders")" = 24 ] || complain "not every option builds: $(cat "$TMP/folders")"
+[ "$(wc -l <"$TMP/folders")" = 25 ] || complain "not every option builds: $(cat "$TMP/folders")"
 [ -z "$(sort "$TMP/folders" | uniq -d)" ] || complain "builds share a folder: $(sort "$TMP/folders" | uniq -d)"
 folder '--precision=bf16 --parameters=bf16' >>"$TMP/folders"
 folder '--lora=rank=2 --frozen=q8_0' >>"$TMP/folders"

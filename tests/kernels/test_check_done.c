@@ -47,7 +47,7 @@ static bool place_of_another(Program *p, Said *d)
 {
     for (int i = 0; i < p->said.n; i++) {
         const Said *other = &p->said.at[i];
-        if (other->at->step >= d->at->step) continue;
+        if (other->what != LATHE_DONE || other->at->step >= d->at->step) continue;
         const Param *own = d->param;
         *d = *other;
         d->param = own;

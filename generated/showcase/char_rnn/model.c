@@ -568,10 +568,15 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
     float (*d_embed)[BATCH][WIDTH] = (void *)(work + 0);
 
     forward_part();
+    parameters_needed(&p->embed_weight, sizeof p->embed_weight);
     make_embed(*embed, p->embed_weight, *in->tokens);                   LAP(0);
+    parameters_needed(&p->lstm_weight_hh_l0, sizeof p->lstm_weight_hh_l0);
     pack_f32(*lstm_weight_hh_l0_packed, *p->lstm_weight_hh_l0, &from_hidden_shape); LAP(1);
     zero_cell(cell[0]);                                                 LAP(2);
+    parameters_needed(&p->lstm_weight_ih_l0, sizeof p->lstm_weight_ih_l0);
     gemm_f32(**from_x, **embed, *p->lstm_weight_ih_l0, &from_x_shape, false); LAP(3);
+    parameters_needed(&p->lstm_bias_ih_l0, sizeof p->lstm_bias_ih_l0);
+    parameters_needed(&p->lstm_bias_hh_l0, sizeof p->lstm_bias_hh_l0);
     TEAM {   /* zero_hidden_to_time: panels of rows */
         const int height = panel_rows(BATCH, 1, BATCH);
         SHARED for (int from = 0; from < BATCH; from += height) {
@@ -586,8 +591,10 @@ void char_rnn_train(const Char_rnn_params *p, Char_rnn_params *d, const Char_rnn
         }
     }                                                                   LAP(4);
     copy_lstm(lstm, hidden);                                            LAP(9);
+    parameters_needed(&p->head_weight, sizeof p->head_weight);
     matmul_nt_f32(*part_of_head_logits, **lstm, *p->head_weight, BATCH * SEQ, VOCAB,
             HIDDEN);                                                    LAP(10);
+    parameters_needed(&p->head_bias, sizeof p->head_bias);
     linear_cross_entropy_accuracy(d_head_logits, losses, *accuracy_values, d->head_bias,
             d_head_bias_partial, part_of_head_logits, p->head_bias, *in->targets); LAP(11);
     gradients_done(&d->head_bias, sizeof d->head_bias);

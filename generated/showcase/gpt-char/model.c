@@ -750,9 +750,12 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
     float (*d_wpe_weight_partial)[SEQ * WIDTH] = (void *)(work + 0);
 
     forward_part();
+    parameters_needed(&p->wte_weight, sizeof p->wte_weight);
     make_wte(*wte, p->wte_weight, *in->tokens);                         LAP(0);
+    parameters_needed(&p->wpe_weight, sizeof p->wpe_weight);
     residual(h_residual[0], wte, p->wpe_weight);                        LAP(1);
     for (int l = 0; l < LAYERS; l++) {    /* layer */
+        parameters_needed(&p->h[l], sizeof p->h[l]);
         TEAM {   /* ln_1_to_qkv: panels of rows */
             const int height = panel_rows(BATCH * SEQ, 1, 255);   /* at most 255 */
             pack_shared_f32(*c_attn_weight_packed, *p->h[l].attn_c_attn_weight, &qkv_shape);
@@ -787,6 +790,7 @@ void gpt_train(const Gpt_params *p, Gpt_params *d, const Gpt_train_in *in, Gpt_t
             }
         }                                                               LAP(8);
     }
+    parameters_needed(&p->ln_f_weight, sizeof p->ln_f_weight);
     make_ln_f(*ln_f, *h_residual[LAYERS], p->ln_f_weight);              LAP(18);
     matmul_nt_f32(*head_logits, **ln_f, *p->wte_weight, BATCH * SEQ, VOCAB, WIDTH); LAP(19);
     linear_cross_entropy_accuracy(d_head_logits, losses, *accuracy_values, *in->targets); LAP(20);

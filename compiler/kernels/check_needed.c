@@ -1,4 +1,4 @@
-/* check_held.c: what a kernel reads of parameters was said to be needed, and has not been dropped; what it touches of
+/* check_needed.c: what a kernel reads of parameters was said to be needed, and has not been dropped; what it touches of
  * gradients has begun, and is not done.
  *
  * The program is run through in order, with each iteration of the loops that say something.  Elements are counted in
@@ -23,11 +23,11 @@ typedef struct Holding {
     VEC(Iteration) around; /* of the loops around */
 } Holding;
 
-static int array_of(Lathe_saying s) { return s == LATHE_BEGUN || s == LATHE_DONE; }
+static int flat_array_of(Lathe_saying s) { return s == LATHE_BEGUN || s == LATHE_DONE; }
 
 /* ------------------------------------------------------------------ what is held */
 
-static const Iteration *iteration_of(const Holding *h, const Loop *l)
+static const Iteration *iteration_now(const Holding *h, const Loop *l)
 {
     for (int i = 0; i < h->around.n; i++)
         if (h->around.at[i].loop == l) return &h->around.at[i];
@@ -38,7 +38,7 @@ static Span span_of_said(const Holding *h, const Said *s)
 {
     const Param *p = s->param;
     int64_t first = p->offset, size = 1;
-    for (int k = 0; k < s->copies; k++) first += iteration_of(h, s->picks[k])->at * p->stride[k];
+    for (int k = 0; k < s->copies; k++) first += iteration_now(h, s->picks[k])->at * p->stride[k];
     if (s->copies) size = p->stride[s->copies - 1];
     else if (p->loops) size = p->stride[0] * p->shape.dim[0];
     for (int k = 0; k < p->shape.rank && !p->loops; k++) size += (p->shape.dim[k] - 1) * p->stride[k];
@@ -77,7 +77,7 @@ static bool is_held(const Spans *all, Span s)
 
 /* ------------------------------------------------------------------ what is touched */
 
-static void add_reach(Span *s, int64_t step, int64_t many)
+static void widen_span(Span *s, int64_t step, int64_t many)
 {
     if (step < 0) s->first += step * (many - 1);
     else s->end += step * (many - 1);
@@ -92,11 +92,11 @@ static void check_touch(Operand *o, bool writes, void *user)
     if (!v->buffer || !v->buffer->param || v->buffer->param->frozen || !h->checked[array]) return;
     const int64_t start = v->buffer->param->offset + v->base;
     Span s = {start, start + 1};
-    for (int k = 0; k < v->shape.rank; k++) add_reach(&s, v->stride[k], v->shape.dim[k]);
+    for (int k = 0; k < v->shape.rank; k++) widen_span(&s, v->stride[k], v->shape.dim[k]);
     for (int i = 0; i < v->nover; i++) {
-        const Iteration *own = iteration_of(h, v->over[i].loop);
+        const Iteration *own = iteration_now(h, v->over[i].loop);
         if (own) s.first += own->at * v->over[i].stride, s.end += own->at * v->over[i].stride;
-        else add_reach(&s, v->over[i].stride, v->over[i].loop->trip);
+        else widen_span(&s, v->over[i].stride, v->over[i].loop->trip);
     }
     if (!is_held(&h->held[array], s))
         unsound(h->run, "%s touches %s, which is not said to be %s", h->kernel->name, v->buffer->name,
@@ -117,7 +117,7 @@ static bool is_iteration(const Holding *h, const Said *s)
     bool is = true;
     for (int i = 0; i < s->last.n; i++) {
         const Loop *l = s->last.at[i];
-        is &= iteration_of(h, l)->at == (l->reverse ? 0 : l->trip - 1);
+        is &= iteration_now(h, l)->at == (l->reverse ? 0 : l->trip - 1);
     }
     return is;
 }
@@ -127,9 +127,9 @@ static void take_said(Holding *h, const Kernel *k, bool before)
     const Program *p = h->run->program;
     for (int i = 0; i < p->said.n; i++) {
         const Said *s = &p->said.at[i];
-        if (s->at != k || is_said_before(s) != before || !h->checked[array_of(s->what)] || !is_iteration(h, s))
+        if (s->at != k || is_said_before(s) != before || !h->checked[flat_array_of(s->what)] || !is_iteration(h, s))
             continue;
-        Spans *all = &h->held[array_of(s->what)];
+        Spans *all = &h->held[flat_array_of(s->what)];
         if (before) hold(all, span_of_said(h, s));
         else if (!let_go(all, span_of_said(h, s)))
             unsound(h->run, "%s is said to be %s, and was not %s", s->param->name,
@@ -149,7 +149,7 @@ static bool says_inside(const Program *p, const Kernel *k)
 
 static void run_through(Holding *h, Kernel *const *kernels, int n);
 
-static void run_loop(Holding *h, const Kernel *k)
+static void run_iterations(Holding *h, const Kernel *k)
 {
     const Loop *l = k->loop;
     for (int64_t i = 0; i < l->trip; i++) {
@@ -164,22 +164,22 @@ static void run_through(Holding *h, Kernel *const *kernels, int n)
     for (int i = 0; i < n; i++) {
         const Kernel *k = kernels[i];
         take_said(h, k, true);
-        if (k->kind == REPEAT && says_inside(h->run->program, k)) run_loop(h, k);
+        if (k->kind == REPEAT && says_inside(h->run->program, k)) run_iterations(h, k);
         else check_touches(h, k);
         take_said(h, k, false);
     }
 }
 
-static bool says(const Program *p, Lathe_saying what)
+static bool has_saying(const Program *p, Lathe_saying what)
 {
     for (int i = 0; i < p->said.n; i++)
         if (p->said.at[i].what == what) return true;
     return false;
 }
 
-void check_held(const Run *r, const Desc *d)
+void check_needed(const Run *r, const Desc *d)
 {
     const Program *p = r->program;
-    Holding h = {.run = r, .checked = {says(p, LATHE_NEEDED), says(p, LATHE_BEGUN)}};
+    Holding h = {.run = r, .checked = {has_saying(p, LATHE_NEEDED), has_saying(p, LATHE_BEGUN)}};
     if (!d->of_text && p->said.n) run_through(&h, p->kernels.at, p->kernels.n);
 }

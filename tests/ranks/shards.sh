@@ -1,0 +1,91 @@
+# shards.sh: --shard-parameters: ranks that keep only their parts of parameters and gradients train to the same bits as ranks that
+# have all of them; so do runs that are resumed with other ranks; the plan's bytes are taken, and fewer; what does not go with it is refused.
+# LATHE_LONG: more models.
+set -eu
+export LATHE_CACHE=off OMP_NUM_THREADS=1 LATHE_RANK_BUCKET=131072
+tell() { cat "$TMP/said"; echo "FAILED: $*"; exit 1; }
+must() { timeout 120 "$@" >"$TMP/said" 2>&1 || tell "exit code $?: $*"; }
+. tests/sim/same
+. tests/ranks/both
+cat README.md compiler/base/*.c | head -c 20000 >"$TMP/text.txt"
+table >"$TMP/table.csv"
+
+# run NAME OUT OPTIONS…
+run() {
+    name=$1 out=$2
+    shift 2
+    # shellcheck disable=SC2086
+    must $before "$TMP/$name/trainer" train $data --set log_every=1 --out "$TMP/$out" "$@"
+}
+before=
+alike() {   # A B: the same bytes, and scores
+    for file in "$TMP/$1"/checkpoints/latest/*.safetensors; do
+        cmp "$file" "$TMP/$2/checkpoints/latest/${file##*/}" >"$TMP/said" 2>&1 || tell "$1 and $2: other bytes in ${file##*/}"
+    done
+    for run in "$1" "$2"; do sed -n 's/.*"split":"val".*"loss":\([0-9.]*\).*/\1/p' "$TMP/$run/metrics.jsonl" >"$TMP/scores.$run"; done
+    [ -s "$TMP/scores.$1" ] || tell "$1 has not been evaluated"
+    cmp "$TMP/scores.$1" "$TMP/scores.$2" >"$TMP/said" 2>&1 || tell "$1 and $2: other scores"
+}
+# kind NAME RANKS MODEL OPTIONS… -- OPTIONS OF TRAIN…
+kind() {
+    kind=$1 ranks=$2
+    shift 2
+    model=
+    while [ "$1" != -- ]; do model="$model $1"; shift; done
+    shift
+    # shellcheck disable=SC2086
+    { must "$LATHE" build $model -o "$TMP/$kind.all"; must "$LATHE" build $model --shard-parameters -o "$TMP/$kind"; }
+    run "$kind.all" "$kind.a" --ranks "$ranks" "$@"
+    run "$kind" "$kind.b" --ranks "$ranks" "$@"
+    alike "$kind.a" "$kind.b"
+}
+
+data="--data $TMP/text.txt"
+gpt='models/gpt.lua --set layers=4 --set width=64 --set heads=2 --set seq=16 --set batch=2 --set vocab=256'
+usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
+# shellcheck disable=SC2086
+{
+    # layers come and go, forward and backward; a last batch that not all ranks have
+    kind gpt 3 $gpt --set dropout=0.1 -- $usual
+    run gpt gpt.half --ranks 3 $usual --set steps=2 --set schedule_steps=4
+    run gpt gpt.half --ranks 3 $usual --set schedule_steps=4 --resume="$TMP/gpt.half/checkpoints/step-2"
+    alike gpt.b gpt.half
+    before=$(by openmpi 3) && { run gpt gpt.mpi $usual; alike gpt.b gpt.mpi; }
+    before=
+    run gpt gpt.half --ranks 2 $usual --steps 5 --resume="$TMP/gpt.half/checkpoints/step-4"
+    run gpt gpt.half $usual --steps 6 --resume="$TMP/gpt.half/checkpoints/step-5"
+    # micro-batches read the same parameters again; states make evaluations go along
+    kind rnn 2 models/char_rnn.lua --config tiny --set vocab=256 --set carry=true --set accumulate=2 -- $usual
+    unset LATHE_RANK_BUCKET
+    deep='models/gpt.lua --set layers=16 --set width=128 --set heads=2 --set seq=16 --set batch=2 --set vocab=256'
+    bytes_of() { sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' | tr -d ,; }
+    planned=$("$LATHE" plan $deep --shard-parameters --ranks 4 | bytes_of)
+    whole=$("$LATHE" plan $deep --ranks 4 | bytes_of)
+    [ "$planned" -lt "$whole" ] || tell "parts take $planned bytes, all parameters $whole"
+    must "$LATHE" build $deep --shard-parameters -o "$TMP/deep"
+    ! "$TMP/deep/trainer" train $data --ranks 4 --out "$TMP/none" --memory-limit 1M >"$TMP/said" 2>&1 || tell "1 MB is enough"
+    [ "$(sed -n 's/.*(\([0-9,]*\) bytes).*/\1/p' "$TMP/said" | tr -d ,)" = $((4 * planned)) ] || tell "not four times the $planned bytes of the plan"
+    if [ -n "${LATHE_LONG-}" ]; then
+        data="--data $TMP/table.csv"
+        kind table 4 models/mlp.lua --set hidden=90000 --set batch=4 -- --steps 6 --set eval_every=2
+        data="--data $TMP/text.txt"
+        export LATHE_RANK_BUCKET=131072
+        kind packed 2 models/llama.lua --config char --set vocab=256 --set layers=3 --set width=64 --set heads=2 --set kv_heads=1 --set hidden=96 \
+            --set seq=32 --set batch=2 -- $usual --order epochs --documents blank --set shuffle_tokens=2000
+        kind bf16 2 $gpt --precision bf16 --parameters bf16 -- $usual
+        kind exact 4 $gpt --exact-sums 2 -- $usual
+    fi
+    # ---- refused
+    refused() {
+        words=$1 code=$2
+        shift 2
+        got=0
+        timeout 60 "$@" >"$TMP/said" 2>&1 || got=$?
+        [ $got = "$code" ] || tell "exit code $got, not $code: $*"
+        grep -q -e "$words" "$TMP/said" || tell "$words: $*"
+    }
+    refused 'needs whole matrices (optim.muon)' 2 "$LATHE" check $gpt --shard-parameters --set optimizer=muon
+    refused 'leave ema and schedule_free out' 2 "$LATHE" check $gpt --shard-parameters --set ema=0.9
+    refused 'not yet for --target cuda' 2 "$LATHE" check $gpt --shard-parameters --target cuda
+    refused 'does not go with local_steps' 2 "$TMP/gpt/trainer" train --data "$TMP/text.txt" --ranks 2 --set local_steps=2 --out "$TMP/none"
+}
