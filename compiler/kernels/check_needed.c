@@ -27,7 +27,7 @@ static int flat_array_of(Lathe_saying s) { return s == LATHE_BEGUN || s == LATHE
 
 /* ------------------------------------------------------------------ what is held */
 
-static const Iteration *iteration_now(const Holding *h, const Loop *l)
+static const Iteration *turn_in_loop(const Holding *h, const Loop *l)
 {
     for (int i = 0; i < h->around.n; i++)
         if (h->around.at[i].loop == l) return &h->around.at[i];
@@ -38,7 +38,7 @@ static Span span_of_said(const Holding *h, const Said *s)
 {
     const Param *p = s->param;
     int64_t first = p->offset, size = 1;
-    for (int k = 0; k < s->copies; k++) first += iteration_now(h, s->picks[k])->at * p->stride[k];
+    for (int k = 0; k < s->copies; k++) first += turn_in_loop(h, s->picks[k])->at * p->stride[k];
     if (s->copies) size = p->stride[s->copies - 1];
     else if (p->loops) size = p->stride[0] * p->shape.dim[0];
     for (int k = 0; k < p->shape.rank && !p->loops; k++) size += (p->shape.dim[k] - 1) * p->stride[k];
@@ -94,7 +94,7 @@ static void check_touch(Operand *o, bool writes, void *user)
     Span s = {start, start + 1};
     for (int k = 0; k < v->shape.rank; k++) widen_span(&s, v->stride[k], v->shape.dim[k]);
     for (int i = 0; i < v->nover; i++) {
-        const Iteration *own = iteration_now(h, v->over[i].loop);
+        const Iteration *own = turn_in_loop(h, v->over[i].loop);
         if (own) s.first += own->at * v->over[i].stride, s.end += own->at * v->over[i].stride;
         else widen_span(&s, v->over[i].stride, v->over[i].loop->trip);
     }
@@ -117,7 +117,7 @@ static bool is_iteration(const Holding *h, const Said *s)
     bool is = true;
     for (int i = 0; i < s->last.n; i++) {
         const Loop *l = s->last.at[i];
-        is &= iteration_now(h, l)->at == (l->reverse ? 0 : l->trip - 1);
+        is &= turn_in_loop(h, l)->at == (l->reverse ? 0 : l->trip - 1);
     }
     return is;
 }
