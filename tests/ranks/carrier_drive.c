@@ -1,7 +1,8 @@
-/* carrier_drive.c: ranks that send each other messages, and check what arrives: tests/ranks/wires.sh, mpi.sh.
+/* carrier_drive.c: ranks that send each other messages, and check what arrives: tests/ranks/wires.sh, mpi.sh, tcp.sh.
  *
  *   carrier_drive wires N          N processes of this machine
  *   carrier_drive mpi              under mpirun
+ *   carrier_drive tcp              with torchrun's variables
  *   carrier_drive …  lose R HOW    then rank R ends (exit, kill), and the others say when they know
  *   carrier_drive …  mismatch      then rank 0 sends rank 1 more than it expects
  *   carrier_drive …  cross BYTES   only that: all send so many bytes to each other, twice: how long it takes */
@@ -239,10 +240,19 @@ static int under_mpirun(char **argv)
     return as_rank(argv);
 }
 
+static int with_variables(char **argv)
+{
+    const char *refusal = promise_fault();
+    carrier = refusal ? NULL : open_tcp(&refusal);
+    if (!carrier) fail(EXIT_ERROR, NULL, "%s", refusal);
+    return as_rank(argv);
+}
+
 int main(int argc, char **argv)
 {
     name_program("carrier_drive");
     if (argc > 2 && strcmp(argv[1], "wires") == 0) return wires(atoi(argv[2]), argv + 3);
     if (argc > 1 && strcmp(argv[1], "mpi") == 0) return under_mpirun(argv + 2);
-    fail(EXIT_USAGE, NULL, "wires N or mpi");
+    if (argc > 1 && strcmp(argv[1], "tcp") == 0) return with_variables(argv + 2);
+    fail(EXIT_USAGE, NULL, "wires N, mpi or tcp");
 }
