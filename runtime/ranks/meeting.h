@@ -57,6 +57,7 @@ typedef struct Meeting {
     Promise p;
     uint64_t run, key;
     double since, until;
+    bool here;           /* all ranks are on this machine */
     int listening, port; /* port: where */
     Guest guest[GUESTS];
     int guests;
@@ -66,7 +67,7 @@ typedef struct Meeting {
     bool told, go;  /* where all are; that they may go */
     bool noted;     /* that others are missing */
     const char *refusal;
-    char sent_away[300]; /* about the last one that said something else than was expected */
+    char sent_away[300]; /* words about the last one that had no business here */
     struct pollfd *look; /* [1 + GUESTS + ranks] */
 } Meeting;
 

@@ -102,12 +102,11 @@ static const char *port_fault(Promise *p)
     return NULL;
 }
 
-/* RANK, and WORLD_SIZE by itself, may mean something else: no ranks are promised then. */
+/* RANK alone, or a WORLD_SIZE that is no number, may be meant for something else. */
 static bool means_ranks(void)
 {
     int n;
-    if (!set_value("WORLD_SIZE") || (count_in("WORLD_SIZE", &n) && n == 1)) return false;
-    return count_in("WORLD_SIZE", &n) || set_value("RANK") || set_value("MASTER_ADDR");
+    return set_value("WORLD_SIZE") && (count_in("WORLD_SIZE", &n) ? n != 1 : set_value("MASTER_ADDR") != NULL);
 }
 
 /* NULL: nothing is wrong; p->ranks 0: nothing is promised either. */

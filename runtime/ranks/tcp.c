@@ -23,33 +23,42 @@ enum { ADDRESSES = 16, ANSWERING_TIME = 5, CONNECTING_TIME = 3 }; /* s */
 
 /* ------------------------------------------------------------------ rank 0 */
 
-static int missing_ranks(const Meeting *m, char *list, size_t bytes)
+static bool is_missing(const Meeting *m, int rank) { return rank > 0 && m->member[rank].socket == NONE; }
+
+static bool all_are_there(const Meeting *m)
 {
+    for (int k = 0; k < m->p.ranks; k++)
+        if (is_missing(m, k)) return false;
+    return true;
+}
+
+/* "rank 2 of 4", "ranks 1, 2 of 4", and who else came */
+static const char *missing_ranks(const Meeting *m)
+{
+    enum { MOST = 20 };
     int n = 0;
-    size_t length = 0;
-    *list = 0;
-    for (int k = 1; k < m->p.ranks; k++) {
-        if (m->member[k].socket != NONE) continue;
-        if (length + 20 < bytes) length += (size_t)snprintf(list + length, bytes - length, "%s%d", n ? ", " : "", k);
-        else if (list[length - 1] != '.') length += (size_t)snprintf(list + length, bytes - length, ", ...");
-        n++;
+    char list[12 * MOST + 8] = "";
+    for (int k = 0; k < m->p.ranks; k++) {
+        if (!is_missing(m, k)) continue;
+        const size_t at = strlen(list);
+        if (n < MOST) snprintf(list + at, sizeof list - at, "%s%d", n ? ", " : "", k);
+        if (n++ == MOST) snprintf(list + at, sizeof list - at, ", …");
     }
-    return n;
+    return text_of("%s %s of %d%s", n > 1 ? "ranks" : "rank", list, m->p.ranks, m->sent_away);
 }
 
 static bool await_all(Meeting *m)
 {
-    char list[200];
-    while (missing_ranks(m, list, sizeof list) > 0) {
-        const double now = seconds_now();
-        if (now > m->until)
-            return refuse_meeting(
-                m, text_of("rank 0 has waited %.0f s at port %d for ranks %s of %d: start them with MASTER_ADDR and "
-                           "MASTER_PORT of this one (LATHE_RANK_PATIENCE=S waits 8 times S seconds), or unset "
-                           "WORLD_SIZE to train with one rank%s",
-                           now - m->since, m->port, list, m->p.ranks, m->sent_away));
-        if (!m->noted && now - m->since > ranks_patience()) {
-            note("rank 0 waits at port %d for ranks %s of %d%s", m->port, list, m->p.ranks, m->sent_away);
+    while (!all_are_there(m)) {
+        const double waited = seconds_now() - m->since;
+        if (seconds_now() > m->until)
+            return refuse_meeting(m, text_of("rank 0 has waited %.0f s at port %d for %s; start all ranks with this "
+                                             "rank's MASTER_ADDR and MASTER_PORT within that time "
+                                             "(LATHE_RANK_PATIENCE=S: 8 times S seconds), or unset WORLD_SIZE to train "
+                                             "with one rank",
+                                             waited, m->port, missing_ranks(m)));
+        if (!m->noted && waited > ranks_patience()) {
+            note("rank 0 waits at port %d for %s", m->port, missing_ranks(m));
             m->noted = true;
         }
         if (!look_around(m, 0.2)) return false;
@@ -121,7 +130,7 @@ static bool let_all_go(Meeting *m)
 static bool lead(Meeting *m)
 {
     m->port = m->p.port;
-    m->listening = listen_at(&m->port, m->p.places == m->p.ranks);
+    m->listening = listen_at(&m->port, m->here);
     if (m->listening < 0)
         return refuse_meeting(m,
                               text_of("rank 0 of %d listens for the others at port %d, which cannot be had: %s; give "
@@ -159,8 +168,7 @@ static bool try_first(Meeting *m, const Address *a, const char **why)
 
 static bool find_first(Meeting *m)
 {
-    const bool here = m->p.places == m->p.ranks;
-    const char *host = here ? "127.0.0.1" : m->p.address, *why = "";
+    const char *host = m->here ? "127.0.0.1" : m->p.address, *why = "";
     Address a[ADDRESSES];
     for (double nap = 0.05; seconds_now() < m->until; nap = nap < 0.5 ? 1.5 * nap : nap) {
         const int n = find_addresses(host, m->p.port, a, ADDRESSES, &why);
@@ -210,7 +218,7 @@ static bool wait_on(Meeting *m)
 static bool follow_first(Meeting *m)
 {
     m->port = m->p.own_port;
-    m->listening = listen_at(&m->port, m->p.places == m->p.ranks);
+    m->listening = listen_at(&m->port, m->here);
     if (m->listening < 0)
         return refuse_meeting(m, text_of("rank %d listens for others at port %d, which cannot be had: %s%s", m->p.rank,
                                          m->port, error_text(errno),
@@ -260,9 +268,13 @@ static Carrier who_met(const Meeting *m)
         c.places += is_of(&m->table[k], own);
         c.place += k < c.rank && is_of(&m->table[k], own);
     }
-    if (machines == 1) snprintf(c.name, sizeof c.name, "TCP on one machine");
-    else snprintf(c.name, sizeof c.name, "TCP between %d machines", machines);
+    snprintf(c.name, sizeof c.name, machines == 1 ? "TCP on one machine" : "TCP between %d machines", machines);
     return c;
+}
+
+static bool is_here(const Promise *p)
+{
+    return p->places == p->ranks || strcmp(p->address, "localhost") == 0 || strcmp(p->address, "127.0.0.1") == 0;
 }
 
 static Meeting *begin_meeting(const Promise *p)
@@ -270,7 +282,7 @@ static Meeting *begin_meeting(const Promise *p)
     Meeting *m = must_alloc(sizeof *m);
     const size_t ranks = (size_t)p->ranks;
     const char *id = getenv("TORCHELASTIC_RUN_ID"), *run = text_of("%d %s", p->ranks, id ? id : "");
-    *m = (Meeting){.p = *p, .run = hash_of(run, strlen(run)), .listening = NONE};
+    *m = (Meeting){.p = *p, .run = hash_of(run, strlen(run)), .here = is_here(p), .listening = NONE};
     m->since = seconds_now();
     m->until = m->since + start_patience() + (p->rank > 0 ? 2 : 0); /* rank 0 says first who is missing */
     m->member = must_alloc(ranks * sizeof *m->member);
