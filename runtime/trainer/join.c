@@ -53,7 +53,7 @@ const char *launcher_words(const Trainer *t)
     if (!launcher) return text_of("RANK=… WORLD_SIZE=%d ", gpus_of(t));
     if (strcmp(launcher, "torchrun") != 0) return text_of("%s -n %d ", launcher, gpus_of(t));
     if (!nodes || strcmp(nodes, "1") == 0) return text_of("torchrun --nproc-per-node %d --no-python ", gpus_of(t));
-    return text_of("torchrun --nnodes %s --nproc-per-node %d … --no-python ", nodes, places);
+    return text_of("torchrun --nnodes %s … --no-python ", nodes);
 }
 
 /* ------------------------------------------------------------------ failing */

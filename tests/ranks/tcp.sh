@@ -39,17 +39,17 @@ for k in 0 2; do
     says "^rank $k lost 1 within 1 s, and had its last word" err.$k
 done
 
-# ---- the same bytes, also by IPv6 and by names; torchrun serves its store at MASTER_PORT
+# ---- the same bytes; with a name; as torchrun does it, which itself may have been started by srun; by IPv6
 for n in 2 3; do
     works "$toy" $train --ranks $n --steps 60 --out forked$n
     start $n "$toy" $train --steps 60 --out tcp$n
     for k in $(seq 0 $((n - 1))); do ended "$k" 0; done
     for part in model optimizer; do same tcp$n/checkpoints/step-60/$part.safetensors forked$n/checkpoints/step-60/$part.safetensors; done
     says "^$n ranks, .*; TCP on one machine\$" err.0
-    export MASTER_ADDR=localhost TORCHELASTIC_RUN_ID=t TORCHELASTIC_USE_AGENT_STORE=True LOCAL_WORLD_SIZE=1
+    export MASTER_ADDR=localhost TORCHELASTIC_RUN_ID=t TORCHELASTIC_USE_AGENT_STORE=True LOCAL_WORLD_SIZE=1 PMI_RANK=0 PMI_SIZE=7
 done
 grep -q OMP_NUM_THREADS=1 err.0 || [ "$(nproc)" = 1 ] && ok 'one thread is remarked' || wrong 'nothing is said of one thread'
-unset TORCHELASTIC_RUN_ID TORCHELASTIC_USE_AGENT_STORE LOCAL_WORLD_SIZE
+unset TORCHELASTIC_RUN_ID TORCHELASTIC_USE_AGENT_STORE LOCAL_WORLD_SIZE PMI_RANK PMI_SIZE
 if grep -q . /proc/net/if_inet6 2>/dev/null; then
     MASTER_ADDR=::1 start 2 "$drive" tcp
     for k in 0 1; do ended $k 0; done
