@@ -96,8 +96,6 @@ double ranks_patience(void)
     return seconds > 0 ? seconds : 8;
 }
 
-double start_patience(void) { return 8 * ranks_patience(); }
-
 void start_beats(const Carrier *c)
 {
     beats.carrier = c;

@@ -191,9 +191,9 @@ const char *start_courier(const Carrier *(*open)(void *with, const char **refusa
     courier.open = open;
     courier.with = with;
     if (!start_thread(&courier.thread, carry, NULL)) return "the system refused a thread";
-    const double from = seconds_now(), most = start_patience();
+    const double from = seconds_now(), most = 8 * ranks_patience();
     pthread_mutex_lock(&courier.lock);
-    while (!courier.opened && seconds_now() - from < most + 4) wait_a_while(); /* carriers that know more speak first */
+    while (!courier.opened && seconds_now() - from < most) wait_a_while();
     const bool opened = courier.opened;
     pthread_mutex_unlock(&courier.lock);
     if (!opened) return text_of("the ranks have not found each other for %.0f s; one may hang, or its machine", most);

@@ -13,7 +13,7 @@ enum { GREETING_TIME = 5 }; /* s */
 
 static const char magic[8] = "lathe 1"; /* the version of what ranks say here */
 
-bool is_first(const Meeting *m) { return m->p.rank == 0; }
+bool is_rank_0(const Meeting *m) { return m->p.rank == 0; }
 
 bool refuse_meeting(Meeting *m, const char *why)
 {
@@ -43,7 +43,7 @@ bool is_greeting(const char *words) { return memcmp(words, magic, sizeof magic) 
 
 bool tell_member(const Meeting *m, int socket, Notice_kind kind, const char *text)
 {
-    Notice n = {.kind = (int32_t)kind, .key = m->key};
+    Notice n = {.kind = (int32_t)kind, .key = kind == NOTICE_TABLE ? m->key : 0};
     memcpy(n.magic, magic, sizeof magic);
     snprintf(n.text, sizeof n.text, "%s", text);
     return send_whole(socket, &n, sizeof n, m->until);
@@ -65,11 +65,11 @@ static void refuse_guest(Meeting *m, const Guest *g, const char *why)
     send_away(m, g, why);
 }
 
-static void take_member(Meeting *m, const Guest *g)
+static void welcome_guest(Meeting *m, const Guest *g)
 {
     const Greeting *s = &g->said;
     Member *member = s->rank > 0 && s->rank < m->p.ranks ? &m->member[s->rank] : NULL;
-    if (s->run != m->run || s->ranks != m->p.ranks || !member || !is_first(m))
+    if (s->run != m->run || s->ranks != m->p.ranks || !member || !is_rank_0(m))
         refuse_guest(m, g,
                      text_of("it is rank %d of %d, and here is rank %d of %d; let the ranks of one run have the same "
                              "WORLD_SIZE, and each a RANK and each run a MASTER_PORT of its own",
@@ -85,7 +85,7 @@ static void take_member(Meeting *m, const Guest *g)
 static void take_wire(Meeting *m, const Guest *g)
 {
     const Greeting *s = &g->said;
-    const bool right = s->key == m->key && s->run == m->run && s->channel >= 0 && s->channel < CHANNELS &&
+    const bool right = m->told && s->key == m->key && s->run == m->run && s->channel >= 0 && s->channel < CHANNELS &&
                        s->rank > m->p.rank && s->rank < m->p.ranks;
     int *socket = right ? socket_to(m, s->rank, s->channel) : NULL;
     if (!socket || *socket != NONE) send_away(m, g, "it does not know the key of this run");
@@ -101,7 +101,7 @@ static bool hear_guest(Meeting *m, Guest *g)
     if (memcmp(&g->said, magic, known) != 0) send_away(m, g, "it speaks another language");
     else if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) close(g->socket);
     else if (g->got < sizeof g->said) return true;
-    else if (g->said.channel == TO_MEET) take_member(m, g);
+    else if (g->said.channel == TO_MEET) welcome_guest(m, g);
     else take_wire(m, g);
     return false;
 }
@@ -127,7 +127,7 @@ static void take_guests(Meeting *m)
 
 /* ------------------------------------------------------------------ members */
 
-static bool take_table(Meeting *m, const Notice *n)
+static bool take_addresses(Meeting *m, const Notice *n)
 {
     const size_t bytes = (size_t)m->p.ranks * sizeof *m->table;
     m->key = n->key;
@@ -140,7 +140,7 @@ void lose_member(Meeting *m, Member *member)
 {
     close(member->socket);
     member->socket = NONE;
-    if (!is_first(m))
+    if (!is_rank_0(m))
         refuse_meeting(m, text_of("rank 0, on %.*s, has ended while the ranks were finding each other; it says why",
                                   HOST, member->said.host));
     else if (m->told)
@@ -160,7 +160,7 @@ static void hear_member(Meeting *m, Member *member)
     case NOTICE_GO: m->go = true; break;
     case NOTICE_FAILED: refuse_meeting(m, text_of("%s", n.text)); break;
     case NOTICE_TABLE:
-        if (!take_table(m, &n)) lose_member(m, member);
+        if (!take_addresses(m, &n)) lose_member(m, member);
         break;
     }
 }
@@ -168,9 +168,9 @@ static void hear_member(Meeting *m, Member *member)
 /* Who does not know the key yet lets guests wait. */
 bool look_around(Meeting *m, double seconds)
 {
-    const int members = is_first(m) ? m->p.ranks : 1;
+    const int members = is_rank_0(m) ? m->p.ranks : 1;
     struct pollfd *guest = m->look + 1, *member = guest + m->guests;
-    const bool takes = (is_first(m) || m->told) && m->guests < GUESTS;
+    const bool takes = (is_rank_0(m) || m->told) && m->guests < GUESTS;
     m->look[0] = (struct pollfd){takes ? m->listening : NONE, POLLIN, 0};
     for (int i = 0; i < m->guests; i++) guest[i] = (struct pollfd){m->guest[i].socket, POLLIN, 0};
     for (int k = 0; k < members; k++) member[k] = (struct pollfd){m->member[k].socket, POLLIN, 0};

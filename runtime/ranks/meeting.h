@@ -71,7 +71,7 @@ typedef struct Meeting {
     struct pollfd *look; /* [1 + GUESTS + ranks] */
 } Meeting;
 
-bool is_first(const Meeting *m);
+bool is_rank_0(const Meeting *m);
 int *socket_to(Meeting *m, int rank, int channel);
 const char *named_guest(const Greeting *g); /* "rank 2, on HOST" */
 Greeting own_greeting(const Meeting *m, int channel);

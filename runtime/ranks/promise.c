@@ -71,7 +71,7 @@ static const char *wrong_variable(const char *name, const char *expected, const 
                    found, p->ranks, expected);
 }
 
-static bool number_in(const char *variable, int least, int most, int *n)
+static bool number_within(const char *variable, int least, int most, int *n)
 {
     return count_in(variable, n) && *n >= least && *n <= most;
 }
@@ -79,10 +79,10 @@ static bool number_in(const char *variable, int least, int most, int *n)
 static const char *place_fault(Promise *p)
 {
     const bool counted = set_value("LOCAL_WORLD_SIZE") != NULL;
-    if (counted && !number_in("LOCAL_WORLD_SIZE", 1, p->ranks, &p->places))
+    if (counted && !number_within("LOCAL_WORLD_SIZE", 1, p->ranks, &p->places))
         return wrong_variable("LOCAL_WORLD_SIZE", "the number of ranks on this machine", p);
     if (!set_value("LOCAL_RANK")) p->place = -1;
-    else if (!number_in("LOCAL_RANK", 0, (counted ? p->places : p->ranks) - 1, &p->place))
+    else if (!number_within("LOCAL_RANK", 0, (counted ? p->places : p->ranks) - 1, &p->place))
         return wrong_variable("LOCAL_RANK", "the number of this rank on its machine, below LOCAL_WORLD_SIZE", p);
     return NULL;
 }
@@ -90,12 +90,12 @@ static const char *place_fault(Promise *p)
 static const char *port_fault(Promise *p)
 {
     const char *store = set_value("TORCHELASTIC_USE_AGENT_STORE");
-    if (!number_in("MASTER_PORT", 1, HIGHEST_PORT, &p->port))
+    if (!number_within("MASTER_PORT", 1, HIGHEST_PORT, &p->port))
         return wrong_variable("MASTER_PORT", "a port of rank 0's machine, 1 to 65535", p);
     if (store && strcmp(store, "True") == 0)
         p->port += p->port + BESIDE_STORE > HIGHEST_PORT ? -BESIDE_STORE : BESIDE_STORE;
     if (!set_value("LATHE_RANKS_PORT")) return NULL;
-    if (!number_in("LATHE_RANKS_PORT", 1, HIGHEST_PORT + 1 - p->ranks, &p->port))
+    if (!number_within("LATHE_RANKS_PORT", 1, HIGHEST_PORT + 1 - p->ranks, &p->port))
         return text_of("LATHE_RANKS_PORT=%s: expected the first of as many ports as there are ranks, 1 to %d",
                        getenv("LATHE_RANKS_PORT"), HIGHEST_PORT + 1 - p->ranks);
     p->own_port = p->port + p->rank;
@@ -116,9 +116,9 @@ static const char *read_variables(Promise *p)
     *p = (Promise){.kind = "the launcher", .variable = "WORLD_SIZE"};
     if (!means_ranks()) return NULL;
     if (by_torchrun()) p->kind = p->launcher = "torchrun";
-    if (!number_in("WORLD_SIZE", 2, INT_MAX, &p->ranks))
+    if (!number_within("WORLD_SIZE", 2, INT_MAX, &p->ranks))
         return text_of("WORLD_SIZE=%s: expected the number of ranks; unset it to train with one", getenv("WORLD_SIZE"));
-    if (!number_in("RANK", 0, p->ranks - 1, &p->rank))
+    if (!number_within("RANK", 0, p->ranks - 1, &p->rank))
         return wrong_variable("RANK", text_of("the number of this rank, 0 to %d", p->ranks - 1), p);
     p->address = set_value("MASTER_ADDR");
     if (!p->address) return wrong_variable("MASTER_ADDR", "the address or name of rank 0's machine", p);

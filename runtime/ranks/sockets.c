@@ -35,7 +35,7 @@ void allow_files(int64_t more)
 
 /* ------------------------------------------------------------------ addresses */
 
-static Name name_of(const Address *a, socklen_t *bytes)
+static Name system_address(const Address *a, socklen_t *bytes)
 {
     Name n = {0};
     if (a->family == 4) {
@@ -140,7 +140,7 @@ static int closed_with(int socket, int error)
 static int listen_as(const Address *a)
 {
     socklen_t bytes;
-    const Name n = name_of(a, &bytes);
+    const Name n = system_address(a, &bytes);
     const int yes = 1, no = 0, s = socket(n.any.sa_family, KIND, 0);
     if (s < 0) return -1;
     setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
@@ -167,7 +167,7 @@ int accept_from(int listening)
 }
 
 /* Returns false when the time has passed. */
-static bool wait_for(int socket, short events, double until)
+static bool await_socket(int socket, short events, double until)
 {
     const double rest = until - seconds_now();
     struct pollfd p = {.fd = socket, .events = events};
@@ -181,7 +181,7 @@ static bool is_connected(int socket, double until)
     socklen_t bytes = sizeof error;
     struct pollfd p = {.fd = socket, .events = POLLOUT};
     while (poll(&p, 1, 0) <= 0)
-        if (!wait_for(socket, POLLOUT, until)) return errno = ETIMEDOUT, false;
+        if (!await_socket(socket, POLLOUT, until)) return errno = ETIMEDOUT, false;
     if (getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) return false;
     errno = error;
     return error == 0;
@@ -197,7 +197,7 @@ static bool meets_itself(int socket)
 int connect_to(const Address *a, double until)
 {
     socklen_t bytes;
-    const Name n = name_of(a, &bytes);
+    const Name n = system_address(a, &bytes);
     const int s = socket(n.any.sa_family, KIND, 0);
     if (s < 0) return -1;
     if (connect(s, &n.any, bytes) != 0 && errno != EINPROGRESS && errno != EINTR) return closed_with(s, errno);
@@ -214,7 +214,7 @@ bool send_whole(int socket, const void *at, size_t bytes, double until)
     for (size_t done = 0; done < bytes;) {
         const ssize_t n = send(socket, (const char *)at + done, bytes - done, MSG_NOSIGNAL);
         if (n > 0) done += (size_t)n;
-        else if (!may_come_later() || !wait_for(socket, POLLOUT, until)) return false;
+        else if (!may_come_later() || !await_socket(socket, POLLOUT, until)) return false;
     }
     return true;
 }
@@ -224,7 +224,7 @@ bool receive_whole(int socket, void *at, size_t bytes, double until)
     for (size_t done = 0; done < bytes;) {
         const ssize_t n = recv(socket, (char *)at + done, bytes - done, 0);
         if (n > 0) done += (size_t)n;
-        else if (n == 0 || !may_come_later() || !wait_for(socket, POLLIN, until)) return false;
+        else if (n == 0 || !may_come_later() || !await_socket(socket, POLLIN, until)) return false;
     }
     return true;
 }

@@ -15,20 +15,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { ADDRESSES = 16, ANSWERING_TIME = 5, CONNECTING_TIME = 3 }; /* s */
 
+/* Of the eight times a rank's patience that the courier gives the start: until all have come, which rank 0 says first;
+ * until all are connected. */
+static double time_to_come(const Meeting *m) { return (is_rank_0(m) ? 7 : 7.25) * ranks_patience(); }
+static double time_to_meet(void) { return 7.9 * ranks_patience(); }
+
 /* ------------------------------------------------------------------ rank 0 */
 
-static bool is_missing(const Meeting *m, int rank) { return rank > 0 && m->member[rank].socket == NONE; }
+static bool has_not_come(const Meeting *m, int rank) { return rank > 0 && m->member[rank].socket == NONE; }
 
 static bool all_are_there(const Meeting *m)
 {
     for (int k = 0; k < m->p.ranks; k++)
-        if (is_missing(m, k)) return false;
+        if (has_not_come(m, k)) return false;
     return true;
 }
 
@@ -39,7 +43,7 @@ static const char *missing_ranks(const Meeting *m)
     int n = 0;
     char list[12 * MOST + 8] = "";
     for (int k = 0; k < m->p.ranks; k++) {
-        if (!is_missing(m, k)) continue;
+        if (!has_not_come(m, k)) continue;
         const size_t at = strlen(list);
         if (n < MOST) snprintf(list + at, sizeof list - at, "%s%d", n ? ", " : "", k);
         if (n++ == MOST) snprintf(list + at, sizeof list - at, ", …");
@@ -54,7 +58,7 @@ static bool await_all(Meeting *m)
         if (seconds_now() > m->until)
             return refuse_meeting(m, text_of("rank 0 has waited %.0f s at port %d for %s; start all ranks with this "
                                              "rank's MASTER_ADDR and MASTER_PORT within that time "
-                                             "(LATHE_RANK_PATIENCE=S: 8 times S seconds), or unset WORLD_SIZE to train "
+                                             "(LATHE_RANK_PATIENCE=S: 7 times S seconds), or unset WORLD_SIZE to train "
                                              "with one rank",
                                              waited, m->port, missing_ranks(m)));
         if (!m->noted && waited > ranks_patience()) {
@@ -68,7 +72,7 @@ static bool await_all(Meeting *m)
 
 /* Where a rank finds another: at the address from which that came to rank 0; if it came from rank 0's own machine, at
  * the one where rank 0 was found. */
-static Address seen_by(const Meeting *m, int receiver, int of)
+static Address address_for(const Meeting *m, int receiver, int of)
 {
     const Address to = address_of(m->member[receiver].socket, true);
     Address a = address_of(m->member[of].socket, true);
@@ -83,13 +87,14 @@ static bool tell_all_where(Meeting *m)
     if (getrandom(&m->key, sizeof m->key, 0) != (ssize_t)sizeof m->key || !m->key) m->key = m->run;
     m->member[0].said = own_greeting(m, TO_MEET);
     m->told = true;
+    m->until = m->since + time_to_meet();
     for (int k = 0; k < m->p.ranks; k++) {
         const Greeting *g = &m->member[k].said;
         m->table[k].machine = g->machine;
         memcpy(m->table[k].host, g->host, sizeof g->host);
     }
     for (int k = 1; k < m->p.ranks; k++) {
-        for (int i = 1; i < m->p.ranks; i++) m->table[i].address = seen_by(m, k, i);
+        for (int i = 1; i < m->p.ranks; i++) m->table[i].address = address_for(m, k, i);
         if (!tell_member(m, m->member[k].socket, NOTICE_TABLE, "") ||
             !send_whole(m->member[k].socket, m->table, bytes, m->until)) {
             lose_member(m, &m->member[k]);
@@ -142,7 +147,7 @@ static bool lead(Meeting *m)
 /* ------------------------------------------------------------------ the others */
 
 /* Returns whether it was rank 0 of this run; else *why says what was wrong. */
-static bool greet_first(Meeting *m, int socket, const char **why)
+static bool greet_rank_0(Meeting *m, int socket, const char **why)
 {
     Notice n = {0};
     const Greeting g = own_greeting(m, TO_MEET);
@@ -157,23 +162,23 @@ static bool greet_first(Meeting *m, int socket, const char **why)
            refuse_meeting(m, text_of("%s does not take this rank: %s", address_text(&at), n.text));
 }
 
-static bool try_first(Meeting *m, const Address *a, const char **why)
+static bool try_rank_0(Meeting *m, const Address *a, const char **why)
 {
     const int s = connect_to(a, seconds_now() + CONNECTING_TIME);
     if (s < 0) *why = error_text(errno);
-    else if (greet_first(m, s, why)) m->member[0].socket = s;
+    else if (greet_rank_0(m, s, why)) m->member[0].socket = s;
     else close(s);
     return s >= 0 && m->member[0].socket == s;
 }
 
-static bool find_first(Meeting *m)
+static bool find_rank_0(Meeting *m)
 {
     const char *host = m->here ? "127.0.0.1" : m->p.address, *why = "";
     Address a[ADDRESSES];
     for (double nap = 0.05; seconds_now() < m->until; nap = nap < 0.5 ? 1.5 * nap : nap) {
         const int n = find_addresses(host, m->p.port, a, ADDRESSES, &why);
         for (int i = 0; i < n && !m->refusal; i++)
-            if (try_first(m, &a[i], &why)) return true;
+            if (try_rank_0(m, &a[i], &why)) return true;
         if (m->refusal) return false;
         nanosleep(&(struct timespec){.tv_nsec = (long)(nap * 1e9)}, NULL);
     }
@@ -209,13 +214,13 @@ static bool connect_all(Meeting *m)
     return true;
 }
 
-static bool wait_on(Meeting *m)
+static bool await_rank_0(Meeting *m)
 {
     if (seconds_now() < m->until) return look_around(m, 0.2);
     return refuse_meeting(m, text_of("rank 0, on %s, still waits for other ranks", m->member[0].said.host));
 }
 
-static bool follow_first(Meeting *m)
+static bool follow_rank_0(Meeting *m)
 {
     m->port = m->p.own_port;
     m->listening = listen_at(&m->port, m->here);
@@ -223,15 +228,16 @@ static bool follow_first(Meeting *m)
         return refuse_meeting(m, text_of("rank %d listens for others at port %d, which cannot be had: %s%s", m->p.rank,
                                          m->port, error_text(errno),
                                          m->port ? "; give another LATHE_RANKS_PORT to all ranks" : ""));
-    if (!find_first(m)) return false;
+    if (!find_rank_0(m)) return false;
     while (!m->told)
-        if (!wait_on(m)) return false;
+        if (!await_rank_0(m)) return false;
+    m->until = m->since + time_to_meet();
     if (!connect_all(m)) return false;
     while (!is_wired(m))
-        if (!wait_on(m)) return false;
+        if (!await_rank_0(m)) return false;
     if (!tell_member(m, m->member[0].socket, NOTICE_READY, "")) return false;
     while (!m->go)
-        if (!wait_on(m)) return false;
+        if (!await_rank_0(m)) return false;
     return true;
 }
 
@@ -246,14 +252,17 @@ static void end_meeting(Meeting *m)
     free(m->member), free(m->table), free(m->socket), free(m->look), free(m);
 }
 
-static bool is_of(const Entry *a, const Entry *b) { return a == b || (a->machine && a->machine == b->machine); }
+static bool shares_machine(const Entry *a, const Entry *b)
+{
+    return a == b || (a->machine && a->machine == b->machine);
+}
 
 static int count_machines(const Meeting *m)
 {
     int n = 0;
     for (int k = 0; k < m->p.ranks; k++) {
         bool known = false;
-        for (int i = 0; i < k && !known; i++) known = is_of(&m->table[i], &m->table[k]);
+        for (int i = 0; i < k && !known; i++) known = shares_machine(&m->table[i], &m->table[k]);
         n += !known;
     }
     return n;
@@ -265,8 +274,8 @@ static Carrier who_met(const Meeting *m)
     const Entry *own = &m->table[c.rank];
     const int machines = count_machines(m);
     for (int k = 0; k < c.ranks; k++) {
-        c.places += is_of(&m->table[k], own);
-        c.place += k < c.rank && is_of(&m->table[k], own);
+        c.places += shares_machine(&m->table[k], own);
+        c.place += k < c.rank && shares_machine(&m->table[k], own);
     }
     snprintf(c.name, sizeof c.name, machines == 1 ? "TCP on one machine" : "TCP between %d machines", machines);
     return c;
@@ -284,7 +293,7 @@ static Meeting *begin_meeting(const Promise *p)
     const char *id = getenv("TORCHELASTIC_RUN_ID"), *run = text_of("%d %s", p->ranks, id ? id : "");
     *m = (Meeting){.p = *p, .run = hash_of(run, strlen(run)), .here = is_here(p), .listening = NONE};
     m->since = seconds_now();
-    m->until = m->since + start_patience() + (p->rank > 0 ? 2 : 0); /* rank 0 says first who is missing */
+    m->until = m->since + time_to_come(m);
     m->member = must_alloc(ranks * sizeof *m->member);
     m->table = must_alloc(ranks * sizeof *m->table);
     m->socket = must_alloc(ranks * CHANNELS * sizeof *m->socket);
@@ -301,7 +310,7 @@ const Carrier *open_tcp(const char **refusal)
     *refusal = "no launcher has promised ranks to this process: start it by torchrun, or with its variables";
     if (!ranks_promised(&p) || !p.address) return NULL;
     Meeting *m = begin_meeting(&p);
-    const bool met = is_first(m) ? lead(m) : follow_first(m);
+    const bool met = is_rank_0(m) ? lead(m) : follow_rank_0(m);
     const Carrier of = who_met(m), *opened = met ? open_letters(&of, m->socket, true) : NULL;
     *refusal = m->refusal ? m->refusal : "the ranks did not find each other";
     end_meeting(m);
