@@ -40,8 +40,8 @@ for k in 0 2; do
 done
 
 # ---- the same bytes; with a name; as torchrun does it, which itself may have been started by srun; by IPv6
+for n in 2 3; do works "$toy" $train --ranks $n --steps 60 --out forked$n; done
 for n in 2 3; do
-    works "$toy" $train --ranks $n --steps 60 --out forked$n
     start $n "$toy" $train --steps 60 --out tcp$n
     for k in $(seq 0 $((n - 1))); do ended "$k" 0; done
     for part in model optimizer; do same tcp$n/checkpoints/step-60/$part.safetensors forked$n/checkpoints/step-60/$part.safetensors; done
