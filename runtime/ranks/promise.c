@@ -128,10 +128,12 @@ static const char *read_variables(Promise *p)
 
 static bool promised_by_variables(Promise *p) { return !read_variables(p) && p->ranks > 1; }
 
-/* torchrun may itself have been started by mpirun or srun, once for each machine. */
+/* torchrun may itself have been started by mpirun or srun, once for each machine; a single rank of MPI may be one of
+ * several by the variables. */
 bool ranks_promised(Promise *p)
 {
-    return (by_torchrun() && promised_by_variables(p)) || promised_by_mpi(p) || promised_by_variables(p);
+    return (by_torchrun() && promised_by_variables(p)) || (promised_by_mpi(p) && p->ranks > 1) ||
+           promised_by_variables(p) || promised_by_mpi(p);
 }
 
 const char *promise_fault(void)

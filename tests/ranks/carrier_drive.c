@@ -93,7 +93,8 @@ static int begin_all(Message *to, int round, bool out)
     int n = 0;
     for (int peer = 0; peer < carrier->ranks; peer++)
         for (int i = 0; peer != carrier->rank && i < EACH * CHANNELS; i++)
-            begin(&to[n++], round, peer, out ? i % CHANNELS : CHANNELS - 1 - i / EACH, out ? i / CHANNELS : i % EACH, out);
+            begin(&to[n++], round, peer, out ? i % CHANNELS : CHANNELS - 1 - i / EACH, out ? i / CHANNELS : i % EACH,
+                  out);
     return n;
 }
 
