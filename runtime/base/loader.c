@@ -6,6 +6,7 @@
  */
 #ifdef LATHE_STATIC
 #include <dlfcn.h>
+#include <netdb.h>
 #include <string.h>
 #ifdef LATHE_WITH_UTF8PROC
 #include <utf8proc.h>
@@ -45,6 +46,16 @@ int dlclose(void *library)
 }
 
 char *dlerror(void) { return "this trainer is static (lathe build --static), and loads no libraries"; }
+
+/* Names of machines: libc's would load libraries, too. */
+int getaddrinfo(const char *restrict name, const char *restrict service, const struct addrinfo *restrict hints,
+                struct addrinfo **restrict found)
+{
+    (void)name, (void)service, (void)hints, (void)found;
+    return EAI_FAIL;
+}
+
+void freeaddrinfo(struct addrinfo *found) { (void)found; }
 #else
 typedef int Loader_empty; /* a file may not be empty */
 #endif

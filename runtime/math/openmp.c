@@ -35,7 +35,7 @@ static int tasks_of_node(const char *list, int node)
 
 int ranks_of_machine(void)
 {
-    static const char *const words[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
+    static const char *const words[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
     const char *slurm = getenv("SLURM_STEP_TASKS_PER_NODE"), *node = getenv("SLURM_NODEID");
     int n = 0;
     for (size_t i = 0; i < sizeof words / sizeof *words && n < 1; i++)

@@ -6,6 +6,6 @@ void set_up_openmp(char **argv); /* may start the program once more; OpenMP then
 
 /* Threads for each of `ranks` processes of this machine: of its affinity, what control groups allow, and its share. */
 int threads_here(int ranks);
-int ranks_of_machine(void);     /* processes that mpirun or srun started here together; 1: no launcher says so */
+int ranks_of_machine(void);     /* processes that mpirun, srun or torchrun started here together; 1: no launcher says so */
 
 #endif

@@ -1,4 +1,4 @@
-/* carrier.h: messages of bytes between the ranks of a run, by MPI or between processes of one machine.
+/* carrier.h: messages of bytes between the ranks of a run: by MPI, over TCP, or between processes of one machine.
  *
  * Messages from one rank to another arrive in the order in which they were sent, for each channel.  Receiver and sender
  * must say the same size.  All calls come from the thread that opened the carrier. */
@@ -13,7 +13,8 @@ typedef enum Channel { CHANNEL_SOON, CHANNEL_WORD, CHANNEL_WORK, CHANNELS } Chan
 
 typedef struct Carrier {
     int rank, ranks;
-    char name[160]; /* "Open MPI v4.1.4", "processes of this machine" */
+    int place, places; /* among those of this machine; places 0: this carrier does not know */
+    char name[160];    /* "Open MPI v4.1.4", "processes of this machine" */
     /* Both begin a message and give a handle >= 0; what lies at `at` is theirs until it has ended. */
     int (*send)(int to, Channel c, const void *at, int64_t bytes);
     int (*receive)(int from, Channel c, void *at, int64_t bytes);
@@ -28,20 +29,29 @@ typedef struct Carrier {
     void (*leave)(int code);        /* after a failure: ends this process at once, and does not wait for others */
 } Carrier;
 
-/* promise.c: ranks that whoever started this process has promised it: mpirun or srun.  false: nobody has. */
+/* promise.c: ranks that whoever started this process has promised it: mpirun, srun, torchrun, or a launcher that sets
+ * torchrun's variables.  false: nobody has. */
 typedef struct Promise {
-    int rank, ranks, place, places; /* place: among those of this machine */
-    const char *kind;     /* "Open MPI", "MPICH", "PMIx" */
-    const char *launcher; /* "mpirun", "srun" */
-    const char *variable; /* of the environment: it has the rank */
+    int rank, ranks;
+    int place, places;    /* among those of this machine; by TCP -1 and 0 until the ranks have counted themselves */
+    const char *kind;     /* "Open MPI", "MPICH", "PMIx", "torchrun", "the launcher" */
+    const char *launcher; /* "mpirun", "srun", "torchrun"; NULL: no program that is known */
+    const char *variable; /* of the environment: without it, no ranks are promised */
+    const char *address;  /* where rank 0 is, by TCP; NULL: MPI knows */
+    int port, own_port;   /* where rank 0 listens, and where this one does; own 0: at any that is free */
 } Promise;
 bool ranks_promised(Promise *p);
+const char *promise_fault(void); /* what is wrong with such variables, and what to do; NULL: nothing */
 void forget_promise(void); /* programs that this one starts are no ranks */
 const char *host_name(void); /* printable */
+uint64_t machine_hash(void); /* of ranks that see each other's processes; 0: not known */
 
 /* mpi.c: NULL: *refusal says why, and what to do. */
 const Carrier *open_mpi(const char **refusal);
 extern int64_t mpi_piece; /* bytes that MPI is given at once: 1 GiB, as it counts in int; smaller in tests */
+
+/* tcp.c: the same.  It waits for the others. */
+const Carrier *open_tcp(const char **refusal);
 
 /* local.c: wires are made before forking, then each process opens its own end: the ends of the others are closed in it.
  * A process that is no rank opens rank -1, and gets NULL. */

@@ -1,7 +1,8 @@
 /* join.c: ranks on processors: how they find each other, whether they are of one kind, and what ends them.
  *
- * Processes that mpirun or srun started join by MPI, before they read anything; those of --ranks N are forked once the
- * data is open, and share wires.  A rank that fails tells the others why (ranks/beats.c); rank 0 prints it. */
+ * Processes that mpirun or srun started join by MPI, those of torchrun over TCP, before they read anything; those of
+ * --ranks N are forked once the data is open, and share wires.  A rank that fails tells the others why (ranks/beats.c);
+ * rank 0 prints it. */
 #include "trainer/join.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -9,6 +10,7 @@
 #include "base/words.h"
 #include "data/data.h"
 #include "interface/dealt.h"
+#include "math/openmp.h"
 #include "ranks/courier.h"
 #include "trainer/called.h"
 #include "trainer/checkpoint.h"
@@ -24,14 +26,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 static const Trainer *joined; /* once the courier runs */
 static bool promised;
 static int place, places;    /* promised: of this process, and how many there are, in this machine */
-static const char *launcher; /* "mpirun" */
+static int counted;          /* how many there are, if the environment did not say so; else 0 */
+static const char *launcher; /* "mpirun"; NULL: it is not known */
 static Called *called;       /* NULL: nobody forked */
 
 bool was_started_by_others(const Trainer *t) { return t->gpus > 1 && promised; }
@@ -42,7 +44,17 @@ void settle_place(const Trainer *t, int *own, int *all)
     *all = promised ? places : gpus_of(t);
 }
 
-const char *launcher_words(const Trainer *t) { return promised ? text_of("%s -n %d ", launcher, gpus_of(t)) : ""; }
+int ranks_uncounted(const Trainer *t) { return promised ? counted : gpus_of(t); }
+
+const char *launcher_words(const Trainer *t)
+{
+    const char *nodes = getenv("GROUP_WORLD_SIZE");
+    if (!promised) return "";
+    if (!launcher) return text_of("RANK=… WORLD_SIZE=%d ", gpus_of(t));
+    if (strcmp(launcher, "torchrun") != 0) return text_of("%s -n %d ", launcher, gpus_of(t));
+    if (!nodes || strcmp(nodes, "1") == 0) return text_of("torchrun --nproc-per-node %d --no-python ", gpus_of(t));
+    return text_of("torchrun --nnodes %s … --no-python ", nodes);
+}
 
 /* ------------------------------------------------------------------ failing */
 
@@ -123,8 +135,8 @@ static void join_with(const Trainer *t)
 
 static const Carrier *open_promised(void *with, const char **refusal)
 {
-    (void)with;
-    return open_mpi(refusal);
+    const Promise *p = with;
+    return p->address ? open_tcp(refusal) : open_mpi(refusal);
 }
 
 /* What is wrong with a command line is wrong for all ranks: rank 0 says it, and launchers then end the others. */
@@ -144,14 +156,37 @@ static void end_unless_first(const Promise *p)
 void expect_ranks(const Trainer *t)
 {
     Promise p;
+    const bool trains = strcmp(t->command, "train") == 0;
+    const char *fault = promise_fault();
+    if (trains && fault) fail(EXIT_USAGE, NULL, "%s", fault);
     if (!ranks_promised(&p) || p.ranks == 1) return;
+    if (!trains && !p.launcher) return; /* a shell in a container of a job has such variables, too */
     if (p.rank > 0) before_failing(wait_for_first);
-    if (strcmp(t->command, "train") == 0 || strcmp(t->command, "info") == 0) return;
+    if (trains || strcmp(t->command, "info") == 0) return;
     end_unless_first(&p);
     fail(EXIT_USAGE, NULL,
          "%s has started %d of `%s %s`: ranks share the work of train alone; start it once, without %s, or, if each "
          "is to work by itself, unset %s for it",
          p.launcher, p.ranks, t->program, t->command, p.launcher, p.variable);
+}
+
+static void take_place(Trainer *t, const Carrier *c)
+{
+    t->rank = c->rank;
+    if (place < 0) place = c->place;
+    if (places == 0) places = counted = c->places;
+}
+
+/* What torchrun sets for several processes, unless somebody else has. */
+static void note_single_thread(const Trainer *t)
+{
+    const char *threads = getenv("OMP_NUM_THREADS");
+    if (t->rank > 0 || t->threads || t->model->device || !launcher || strcmp(launcher, "torchrun") != 0) return;
+    const int most = threads_here(places);
+    if (threads && strcmp(threads, "1") == 0 && most > 1)
+        note("each rank has one thread, as torchrun sets OMP_NUM_THREADS=1; --threads %d would use its share of the "
+             "cores",
+             most);
 }
 
 void take_promise(Trainer *t)
@@ -175,11 +210,12 @@ void take_promise(Trainer *t)
     place = p.place;
     places = p.places;
     name_rank(t);
-    const char *refusal = start_courier(open_promised, NULL);
+    const char *refusal = start_courier(open_promised, &p);
     if (refusal) fail(EXIT_ERROR, NULL, "%s", refusal);
-    t->rank = carrier_in_use()->rank;
+    take_place(t, carrier_in_use());
     forget_promise();
     join_with(t);
+    note_single_thread(t);
 }
 
 typedef struct Fork {
@@ -273,21 +309,6 @@ typedef struct Facts { /* of a rank: hashes, or 0 */
     int64_t process;
     char host[64];
 } Facts;
-
-/* Of ranks that see each other's processes: the start of the kernel, and the name space of processes. */
-static uint64_t machine_hash(void)
-{
-    char text[256] = "";
-    struct stat names;
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
-    if (!f || stat("/proc/self/ns/pid", &names) != 0) names.st_ino = 0;
-    if (f && !fgets(text, 64, f)) names.st_ino = 0;
-    if (f) fclose(f);
-    if (!names.st_ino) return 0;
-    const size_t n = strlen(text);
-    snprintf(text + n, sizeof text - n, "%llu", (unsigned long long)names.st_ino);
-    return hash_of(text, strlen(text));
-}
 
 /* MPI does not tell that a process has ended. */
 static void watch_neighbours_of(const Trainer *t, const Facts *all)

@@ -1,5 +1,5 @@
 /* ranks.c: a run of several ranks: GPUs of this machine (`trainer train --gpus N`), processes of this machine on its
- * processors (`--ranks N`), or processes that mpirun or srun started, perhaps on many machines.
+ * processors (`--ranks N`), or processes that a launcher started, perhaps on many machines.
  *
  * Rank 0 works like a trainer of one rank: it alone prints, writes and decides.  The other ranks, its followers, do
  * what it orders: take a step, hand in their parts of the optimizer's moments for a checkpoint, take the mean of
@@ -93,14 +93,14 @@ void check_ranks(Trainer *t)
             (long long)t->gpus);
     if (t->overfit || t->dry_run)
         fail(EXIT_USAGE, NULL, "--%s runs on one %s; %s", t->overfit ? "overfit" : "dry-run", device ? "GPU" : "rank",
-             *launcher_words(t) ? "start it once, without mpirun or srun" : text_of("leave %s out", option_of(t)));
+             was_started_by_others(t) ? "start it once, without a launcher" : text_of("leave %s out", option_of(t)));
 }
 
 char *resume_command(const Trainer *t)
 {
-    const char *launcher = launcher_words(t);
-    const char *ranks = gpus_of(t) == 1 || *launcher ? "" : text_of(" %s %d", option_of(t), gpus_of(t));
-    return text_of("%s%s train --resume --out %s%s", launcher, t->program, run_folder(t), ranks);
+    const bool one = gpus_of(t) == 1 || was_started_by_others(t);
+    const char *ranks = one ? "" : text_of(" %s %d", option_of(t), gpus_of(t));
+    return text_of("%s%s train --resume --out %s%s", launcher_words(t), t->program, run_folder(t), ranks);
 }
 
 bool can_go_on(const Trainer *t) { return newest_checkpoint(run_folder(t), INT64_MAX) >= 0; }

@@ -38,8 +38,8 @@
 /* Processes of this machine that share its cores. */
 static int usual_threads(const Trainer *t)
 {
-    const bool forked = shares_steps(t) && !was_started_by_others(t) && !getenv("OMP_NUM_THREADS");
-    return forked ? threads_here(gpus_of(t)) : omp_get_max_threads();
+    const int ranks = shares_steps(t) && !getenv("OMP_NUM_THREADS") ? ranks_uncounted(t) : 0;
+    return ranks > 0 ? threads_here(ranks) : omp_get_max_threads();
 }
 
 void use_threads(const Trainer *t)

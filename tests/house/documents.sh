@@ -206,6 +206,7 @@ check_heading
 trainer=$doc/generated/bigram/trainer
 { "$LATHE" help; "$LATHE" data info --help; for c in sweep scale report runs plot diff verify; do "$LATHE" $c --help; done; for c in train encode decode; do "$LATHE" tokenize $c --help; done; for c in train eval predict generate serve grad init export bench profile replay report info; do "$trainer" $c --help; done; } >"$TMP/help" 2>&1
 { cat tests/run.sh tests/bench/run.sh; cmake --help; } >>"$TMP/help"
+echo "torchrun: --nnodes --nproc-per-node --node-rank --master-addr --no-python" >>"$TMP/help"
 grep -oE '(^|[ ([])--[a-z][a-z-]*' "$TMP/words" | tr -d ' ([' | sort -u |
     while read -r option; do grep -q -- "$option" "$TMP/help" || echo "FAILED: $option is named, and nothing has such an option"; done >>"$TMP/missing"
 cat "$TMP/missing"

@@ -1,12 +1,15 @@
-/* carrier_drive.c: ranks that send each other messages, and check what arrives: tests/ranks/wires.sh, mpi.sh.
+/* carrier_drive.c: ranks that send each other messages, and check what arrives: tests/ranks/wires.sh, mpi.sh, tcp.sh.
  *
  *   carrier_drive wires N          N processes of this machine
  *   carrier_drive mpi              under mpirun
+ *   carrier_drive tcp              with torchrun's variables
+ *   carrier_drive stranger PORT WORDS   says that to whoever listens there, and waits until it is sent away
  *   carrier_drive …  lose R HOW    then rank R ends (exit, kill), and the others say when they know
  *   carrier_drive …  mismatch      then rank 0 sends rank 1 more than it expects
  *   carrier_drive …  cross BYTES   only that: all send so many bytes to each other, twice: how long it takes */
 #include "ranks/carrier.h"
 #include "base/words.h"
+#include "ranks/sockets.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -90,7 +93,8 @@ static int begin_all(Message *to, int round, bool out)
     int n = 0;
     for (int peer = 0; peer < carrier->ranks; peer++)
         for (int i = 0; peer != carrier->rank && i < EACH * CHANNELS; i++)
-            begin(&to[n++], round, peer, out ? i % CHANNELS : 1 - i / EACH, out ? i / CHANNELS : i % EACH, out);
+            begin(&to[n++], round, peer, out ? i % CHANNELS : CHANNELS - 1 - i / EACH, out ? i / CHANNELS : i % EACH,
+                  out);
     return n;
 }
 
@@ -239,10 +243,29 @@ static int under_mpirun(char **argv)
     return as_rank(argv);
 }
 
+static int with_variables(char **argv)
+{
+    const char *refusal = promise_fault();
+    carrier = refusal ? NULL : open_tcp(&refusal);
+    if (!carrier) fail(EXIT_ERROR, NULL, "%s", refusal);
+    return as_rank(argv);
+}
+
+static int as_stranger(int port, const char *words)
+{
+    char answer;
+    const Address a = {.family = 4, .port = (uint16_t)port, .at = {127, 0, 0, 1}};
+    const int s = connect_to(&a, seconds_now() + 5);
+    if (s < 0 || !send_whole(s, words, strlen(words), seconds_now() + 5)) fail(EXIT_ERROR, NULL, "nobody listens");
+    return receive_whole(s, &answer, 1, seconds_now() + 20);
+}
+
 int main(int argc, char **argv)
 {
     name_program("carrier_drive");
     if (argc > 2 && strcmp(argv[1], "wires") == 0) return wires(atoi(argv[2]), argv + 3);
     if (argc > 1 && strcmp(argv[1], "mpi") == 0) return under_mpirun(argv + 2);
-    fail(EXIT_USAGE, NULL, "wires N or mpi");
+    if (argc > 1 && strcmp(argv[1], "tcp") == 0) return with_variables(argv + 2);
+    if (argc > 3 && strcmp(argv[1], "stranger") == 0) return as_stranger(atoi(argv[2]), argv[3]);
+    fail(EXIT_USAGE, NULL, "wires N, mpi, tcp, or stranger PORT WORDS");
 }

@@ -8,7 +8,7 @@ command -v pgrep >/dev/null || { echo 'skipped: no pgrep (procps)'; exit 77; }
 kills=${LATHE_KILLS:-${LATHE_LONG:+300}} kills=${kills:-4}
 export OMP_NUM_THREADS=1 LATHE_RANK_PATIENCE=3 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 some_text t.txt 400
-ways=wires
+ways='wires tcp'
 command -v mpirun.openmpi >/dev/null && ways="$ways openmpi" || echo 'without Open MPI, which is missing'
 command -v mpirun.mpich >/dev/null && ways="$ways mpich" || echo 'without MPICH, which is missing'
 
@@ -29,6 +29,7 @@ launch() {      # WAY: the words before the trainer, and after
     after=
     case $1 in
     wires) before= after='--ranks 3' ;;
+    tcp) before="$top/tests/ranks/as_torchrun 3" ;;
     openmpi) before='mpirun.openmpi --oversubscribe -n 3' ;;
     mpich) before='mpirun.mpich -n 3' ;;
     esac
@@ -39,7 +40,7 @@ rank_process() {        # WAY RUN RANK
         pgrep -P "$launched" -f -- "--out $work/$2 " | sort -n | sed -n "$(($3 + 1))p"
     else
         for p in $(ranks_of_run "$2"); do
-            tr '\0' '\n' 2>/dev/null <"/proc/$p/environ" | grep -q "^\(OMPI_COMM_WORLD_RANK\|PMI_RANK\)=$3\$" && echo "$p"
+            tr '\0' '\n' 2>/dev/null <"/proc/$p/environ" | grep -q "^\(OMPI_COMM_WORLD_RANK\|PMI_RANK\|RANK\)=$3\$" && echo "$p"
         done
     fi
 }
@@ -64,6 +65,7 @@ one_kill() {    # RUN
     one_of 0 1 2 0 1 2 0 1 2 parent
     rank=$chosen
     [ "$rank$signal" != parentSTOP ] || signal=KILL
+    [ "$rank$way" != parenttcp ] || rank=0 # as with torchrun, the ranks would go on
     launch $way
     setsid $before "$toy" $train --out "$work/$1" --resume=auto --save-every $every $after >said 2>&1 </dev/null &
     launched=$!

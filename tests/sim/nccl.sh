@@ -52,6 +52,18 @@ for mpi in openmpi mpich; do
     }
 done
 
+# ---- … or that a launcher has with torchrun's variables: by TCP; each takes the GPU of its place among those of its machine
+ranks=
+for rank in 0 1 2; do
+    # shellcheck disable=SC2086
+    RANK=$rank WORLD_SIZE=3 MASTER_ADDR=localhost MASTER_PORT=$((20000 + $$ % 8000)) timeout 300 "$TMP/mlp4/trainer" train $data --set log_every=1 --out "$TMP/tcp" $usual --steps 8 >"$TMP/said.$rank" 2>&1 &
+    ranks="$ranks $!"
+done
+for pid in $ranks; do
+    wait "$pid" || { cat "$TMP"/said.?; tell "exit code $? over TCP"; }
+done
+alike three tcp 8
+
 # ---- parameters of bf16, whose updates draw how they round by the element: the draws of one GPU
 for rows in 12 4; do built narrow$rows models/mlp.lua --set batch=$rows --set hidden=45 --precision bf16 --parameters bf16; done
 # shellcheck disable=SC2086
