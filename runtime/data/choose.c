@@ -36,6 +36,13 @@ void train_items(Data *d, int64_t step, int64_t n, int64_t *item)
     for (int64_t k = 0; k < n; k++) item[k] = train_item(d, step, before, first + k);
 }
 
+File_turn turn_of_row(void *with, int64_t step, int64_t rows, int64_t k)
+{
+    Data *d = with;
+    int64_t before = items_before(d, step), at = (*d->reading->rank * rows + k) % (d->reading->gpus * rows);
+    return (File_turn){train_item(d, step, before, at), (before + at) / d->train};
+}
+
 int64_t val_item(const Data *d, int64_t k)
 {
     if (d->epochs) return k;

@@ -152,7 +152,7 @@ typedef struct Data {
     Csv_data *csv;
     Row_data *rows;
     Row_pictures *row_pictures; /* NULL: no input of the rows is pictures */
-    File_turn *turn;         /* [rows of a batch] of those; NULL: not yet */
+    File_turn *turn;         /* [rows of a batch + 1] of those; NULL: not yet */
     Table *table;
     Files *files;
     Series *series;
@@ -202,6 +202,7 @@ _Noreturn void fail_without_characters(void); /* shards do not say which charact
  * each epoch.  They depend on seed, step and n.  With several ranks, each gets n: this one items rank n … rank n + n -
  * 1. */
 void train_items(Data *d, int64_t step, int64_t n, int64_t *item);
+Give_turn turn_of_row; /* of a Data whose items are rows */
 int64_t val_item(const Data *d, int64_t k); /* the k-th of val_items */
 void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *item);
 /* Fills the inputs of a step; false: there is no more data, or a reading thread failed (stream_failure). */

@@ -1,5 +1,5 @@
-# kinds.sh: several ranks train as one does with as many rows: models of each kind of data, losses over counts, draws and carried
-# states; the same bits by wires and by each MPI that is here, and again where a run is resumed; the plan's bytes are taken.
+# kinds.sh: several ranks train as one does with as many rows: models of each kind of data, losses over counts, mixed pictures, draws
+# and carried states; the same bits by wires and by each MPI that is here, and again where a run is resumed; the plan's bytes are taken.
 # LATHE_LONG: more kinds of data and optimizers, and 3 and 4 ranks.
 set -eu
 export LATHE_CACHE=off OMP_NUM_THREADS=1 LATHE_RANK_BUCKET=65536
@@ -116,6 +116,24 @@ noise() { sed -n 's/.*"noise_scale":\([-0-9.e]*\).*/\1/p' "$TMP/$1/metrics.jsonl
     noise noise.2 >"$TMP/near.b"
     paste "$TMP/near.a" "$TMP/near.b" | awk '{ off = ($1 - $2) / $1; if (off * off > 1e-10) { print; bad = 1 } } END { exit bad || NR < 3 }' >"$TMP/said" ||
         tell "another noise scale"
+}
+
+# ---- pictures, varied and mixed with the next one of the step: in files, some of which are damaged, and in arrays
+. tests/npy
+must ${CC:-cc} tests/models/draw_pictures.c -o "$TMP/draw" -ljpeg -lpng
+must "$TMP/draw" "$TMP/colours" 20
+for damaged in red/01.png red/07.png green/04.jpg green/11.png 'deep blue/02.jpg' 'deep blue/13.png'; do
+    head -c 150 "$TMP/colours/$damaged" >"$TMP/part" && mv "$TMP/part" "$TMP/colours/$damaged"
+done
+npy "$TMP/image.npy" '(83, 6, 6)' "$(some_bytes 2988)"
+npy "$TMP/label.npy" '(83,)' "$(some_bytes 83)"
+mixed='--steps 9 --set eval_every=3 --set mixup=0.4 --set cutmix=1'
+# shellcheck disable=SC2086
+{
+    data="--data $TMP/colours"
+    kind files 2 8 tests/models/snapshots.lua -- $mixed --set bad_records=6
+    data="--data $TMP/image.npy $TMP/label.npy"
+    kind arrays 2 12 models/vit.lua --set side=6 --set layers=1 --set width=16 --set heads=1 --set varied=true --set mixup=0.4 -- $mixed
 }
 
 # ---- in the long form: pairs in epochs, Muon, Lion, 3 and 4 ranks
