@@ -18,7 +18,17 @@ static void shuffle(Data *d, int64_t epoch)
     d->epoch = epoch;
 }
 
-int64_t items_before(const Data *d, int64_t step) { return d->reading->gpus * rows_before(d->reading->model, step); }
+int64_t items_before(const Data *d, int64_t step)
+{
+    return d->reading->gpus * rows_before(d->reading->model, step) + d->more;
+}
+
+int64_t steps_for_items(const Data *d, int64_t items)
+{
+    const int64_t ranks = d->reading->gpus,
+                  steps = steps_of_rows(d->reading->model, (items - d->more + ranks - 1) / ranks);
+    return steps > 1 ? steps : 1;
+}
 
 /* The k-th item of a step behind `before` items. */
 static int64_t train_item(Data *d, int64_t step, int64_t before, int64_t k)

@@ -229,11 +229,11 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     if (u->name)
         fail(EXIT_DIVERGED, NULL, "step %lld diverged.  %s.  %s has the parameters before it", (long long)step + 1,
              remedy, before);
-    if (gpus_of(r->t) > 1)
+    if (gpus_of(r->t) > 1 || r->data.more)
         fail(EXIT_DIVERGED, NULL,
-             "step %lld diverged.  %s.  %s has the parameters before it; replay computes the rows of "
-             "one rank",
-             (long long)step + 1, remedy, before);
+             "step %lld diverged.  %s.  %s has the parameters before it; replay computes the rows of %s",
+             (long long)step + 1, remedy, before,
+             gpus_of(r->t) > 1 ? "one rank" : "a run that was never resumed with another number of rows");
     fail(EXIT_DIVERGED, NULL, "step %lld diverged.  %s.  To find the operation that caused it, run\n  %s",
          (long long)step + 1, remedy, replay_words(r->t, &r->data, before, step + 1));
 }

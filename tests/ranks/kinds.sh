@@ -88,6 +88,16 @@ usual='--steps 6 --set eval_every=3 --set clip=0.5 --set decay=0.1'
     alike mlp.2 mlp.parts
     run mlp.one mlp.alone --steps 6 --resume
     near mlp.1 mlp.alone
+    # with half the rows in a step the order goes on where it stood: three steps of 12 rows are six of 6, into the next epoch
+    still='--set lr=0 --set eval_every=0'
+    run mlp mlp.half $still --steps 40
+    run mlp mlp.halved $still --steps 3 --ranks 2
+    run mlp mlp.halved --resume --steps 37
+    for half in mlp.half:7 mlp.halved:4; do
+        sed -n "s/.*\"step\":\([0-9]*\),.*\"loss\":\([0-9.e-]*\),.*\"rows\":\([0-9]*\).*/\1 \2 \3/p" "$TMP/${half%:*}/metrics.jsonl" |
+            awk -v from="${half#*:}" '$1 >= from { print $2, $3 }' >"$TMP/${half%:*}/goes.on"
+    done
+    [ "$(wc -l <"$TMP/mlp.half/goes.on")" = 35 ] && cmp "$TMP/mlp.half/goes.on" "$TMP/mlp.halved/goes.on" >"$TMP/said" 2>&1 || tell "other rows after a step of half as many"
 }
 
 # ---- text: draws of dropout by row, micro-batches; targets that are counted; epochs of documents; carried states
