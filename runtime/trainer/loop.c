@@ -222,6 +222,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     device_down(r->memory.params, weight_bytes(r->t->model));
     copy_statistics(r->t->model, &r->memory);
     save_weights(r->t->model, before, r->t->base, r->memory.params, r->memory.statistics);
+    if (adds_gradients(r->t)) add_up_data_record(r->record);
     close_data_record(r->record);
     close_run_profile(r->profile, &r->report);
     report_at_end(r->t);
@@ -428,6 +429,7 @@ int train_command(Trainer *t)
     if (t->overfit || t->dry_run) return try_training(&r);
     if (is_follower(t)) {
         if (sends_messages(t)) catch_signals(t);
+        r.record = count_data(t);
         Trial c = trial_of(&r);
         return follow(&c, r.at.step);
     }
@@ -438,6 +440,7 @@ int train_command(Trainer *t)
     if (r.at.step || !has_failed(&r)) save_last(&r);
     const int stopped = interrupted; /* from here on a signal only cuts the scores short */
     evaluate_for_report(&r);
+    add_up_data_record(r.record);
     end_ranks(t);
     if (r.data_ended) tell_end_of_data(&r);
     if (is_tired(&r) && !stopped) tell_patience(&r);

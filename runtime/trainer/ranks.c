@@ -44,6 +44,7 @@ typedef enum Ranks_order {
     RANKS_SHOW_MEAN,
     RANKS_SHOW_TRAINED,
     RANKS_EVALUATE,
+    RANKS_COUNT,
     RANKS_MEET,
     RANKS_END
 } Ranks_order;
@@ -283,6 +284,8 @@ void order_mean(const Trainer *t, bool shown)
     if (t->ranks) give_order(t, shown ? RANKS_SHOW_MEAN : RANKS_SHOW_TRAINED);
 }
 
+void order_counts(const Trainer *t) { give_order(t, RANKS_COUNT); }
+
 typedef struct Asked { /* with RANKS_EVALUATE */
     int64_t share, number;
 } Asked;
@@ -348,6 +351,7 @@ static void follow_step(const Trial *c, int64_t step)
     }
     set_scalars(e, c->memory->call, c->t->seed, step, 0);
     set_first_row(c, e);
+    note_batch(c->record, e, c->memory->call);
     begin_turn(c->t, &c->turns->at[0], c->memory, step, 0);
     while (turn_must_end()) end_followed(c->t);
 }
@@ -399,6 +403,7 @@ int follow(const Trial *c, int64_t step)
             break;
         case RANKS_SHOW_TRAINED: show_trained(o, m->params, m->grads); break;
         case RANKS_EVALUATE: share_evaluation(c, step); break;
+        case RANKS_COUNT: share_counts(c->record); break;
         case RANKS_MEET:
             finish_steps();
             meet(c->t, m, step);

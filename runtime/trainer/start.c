@@ -298,7 +298,8 @@ void start_training(Training *r)
 
 Trial trial_of(Training *r)
 {
-    return (Trial){r->t, &r->data, &r->memory, &r->turns, r->entry, r->samples, r->texts, r->items, r->evaluates};
+    return (Trial){r->t,       &r->data, &r->memory, &r->turns,    r->entry,
+                   r->samples, r->texts, r->items,   r->evaluates, r->record};
 }
 
 /* --overfit, --dry-run */

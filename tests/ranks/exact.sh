@@ -35,6 +35,7 @@ run exact4x2 micro
 same one micro || tell "micro-batches: other bits"
 run exact4 two --ranks 2
 same one two || tell "2 ranks: other bits"
+grep -q '"pieces":[1-9]' "$TMP/one/data.json" && cmp "$TMP/one/data.json" "$TMP/two/data.json" >"$TMP/said" 2>&1 || tell "2 ranks: another data.json"
 run exact2 four --ranks 4
 same one four || tell "4 ranks: other bits"
 for mpi in openmpi mpich; do

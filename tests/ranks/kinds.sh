@@ -53,6 +53,7 @@ kind() {
     run "$kind" "$kind.$ranks" --ranks "$ranks" "$@"
     same "$TMP/$kind.1" "$TMP/$kind.$ranks" 1e-11
     near "$kind.1" "$kind.$ranks"
+    cmp "$TMP/$kind.1/data.json" "$TMP/$kind.$ranks/data.json" >"$TMP/said" 2>&1 || tell "$kind: another data.json"
 }
 
 # ---- a table; norms of several chunks; a mean of the weights; parts of it by each MPI, and where it is resumed by others
