@@ -83,6 +83,10 @@ usual='--steps 6 --set eval_every=3 --set clip=0.5 --set decay=0.1'
         alike mlp.2 mlp.$mpi
     done
     before=
+    must env -u LATHE_RANK_BUCKET "$TMP/mlp/trainer" train $data --ranks 2 --steps 1 --out "$TMP/planned"
+    grep -q "\"ranks\":2.*\"memory\":{\"planned\":$planned," "$TMP/planned/run.json" || tell "another plan in run.json than $planned bytes"
+    "$LATHE" diff "$TMP/mlp.1" "$TMP/mlp.2" >"$TMP/said" 2>&1 && tell "no difference"
+    grep -q '^ *ranks  *1  *2$' "$TMP/said" || tell "the numbers of ranks do not differ"
     run mlp mlp.parts --ranks 2 $usual --steps 3 --set schedule_steps=6
     cp -r "$TMP/mlp.parts" "$TMP/mlp.alone"
     run mlp mlp.parts --ranks 2 --steps 6 --resume
