@@ -29,17 +29,18 @@ static void give_target(const char *value)
     if (!line_of.options.target) usage_error("--target %s: expected cpu or cuda", value);
 }
 
-/* The trainer's, but for what it takes of memory. */
+/* Of train the trainer's: here they only say whose plan --memory fits. */
 static void take_ranks(const char *option, const char *value, int64_t *ranks)
 {
     char *end;
+    const int most = ranks == &line_of.options.ranks ? LATHE_MOST_RANKS : LATHE_MOST_GPUS;
+    *ranks = strtoll(value, &end, 10);
     if (line_of.command->manner & RANKS_OF_TRAINER) {
         push(&line_of.rest, format("%s=%s", option, value));
+        if (*end || *ranks < 1 || *ranks > most) *ranks = 0; /* the trainer says so */
         return;
     }
-    if (!(line_of.command->manner & RANKS_OF_PLAN)) usage_error("%s is for plan and train", option);
-    *ranks = strtoll(value, &end, 10);
-    const int most = ranks == &line_of.options.ranks ? LATHE_MOST_RANKS : LATHE_MOST_GPUS;
+    if (!(line_of.command->manner & RANKS_OF_PLAN)) usage_error("%s is for plan, build and train", option);
     if (*end || *ranks < 1 || *ranks > most) usage_error("%s %s: expected 1 to %d", option, value, most);
 }
 
