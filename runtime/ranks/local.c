@@ -39,6 +39,7 @@ typedef struct End { /* this rank's, of the wire of a channel to a peer */
 
 struct Wires {
     int ranks;
+    double rate;  /* LATHE_WIRE_RATE; 0: no limit */
     int socket[]; /* [ranks][ranks][CHANNELS]: of the first, to the second; NONE on the diagonal */
 };
 
@@ -48,9 +49,9 @@ static struct Local {
     struct pollfd *look; /* [ranks * CHANNELS] */
     Letter *letters;
     int room, free;
-    double rate, allowed, since; /* rate: LATHE_WIRE_RATE */
-    int unfinished, asked;       /* letters; questions after them since all were last moved */
-    int broken;                  /* a rank that sent what nobody expects, or NONE */
+    double rate, allowed, since;
+    int unfinished, asked; /* letters; questions after them since all were last moved */
+    int broken;            /* a rank that sent what nobody expects, or NONE */
     char words[160];
 } local;
 
@@ -100,7 +101,7 @@ struct Wires *make_wires(int ranks, const char **refusal)
 {
     const int64_t sockets = (int64_t)ranks * (ranks - 1) * CHANNELS;
     struct Wires *w = must_alloc(sizeof *w + sizeof *w->socket * (size_t)ranks * (size_t)ranks * CHANNELS);
-    *w = (struct Wires){.ranks = ranks};
+    *w = (struct Wires){.ranks = ranks, .rate = number_of_variable("LATHE_WIRE_RATE", 0, "bytes a second")};
     for (int i = 0; i < ranks * ranks * CHANNELS; i++) w->socket[i] = NONE;
     allow_files(sockets);
     for (int a = 0; a < ranks; a++)
@@ -315,7 +316,7 @@ const Carrier *open_wires(struct Wires *w, int rank)
                                .look = must_alloc(sizeof *local.look * (size_t)ends),
                                .free = NONE,
                                .broken = NONE};
-        local.rate = getenv("LATHE_WIRE_RATE") ? atof(getenv("LATHE_WIRE_RATE")) : 0;
+        local.rate = w->rate;
         for (int i = 0; i < ends; i++)
             local.ends[i] = (End){*socket_of(w, rank, 0, i), {NONE, NONE}, {NONE, NONE}, false, false};
     }

@@ -326,7 +326,7 @@ static bool one_step(Training *r)
     r->at.step++;
     for (int k = 0; k < r->turns.n; k++) {
         if (!turn_is_due(&r->turns.at[k], step)) continue;
-        begin_timed(r->profile, &r->turns.at[k]);
+        begin_timed(r->profile, &r->turns.at[k], step);
         begin_turn(r->t, &r->turns.at[k], &r->memory, step, data);
         end_timed(r->profile, &r->turns.at[k]);
         data = 0;

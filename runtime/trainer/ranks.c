@@ -13,6 +13,7 @@
 #include "model/block.h"
 #include "model/run.h"
 #include "model/tables.h"
+#include "ranks/beats.h"
 #include "ranks/courier.h"
 #include "step/average.h"
 #include "step/carry.h"
@@ -77,6 +78,7 @@ void check_ranks(Trainer *t)
     if (t->processes > 1) t->gpus = t->processes;
     if (t->gpus > most)
         fail(EXIT_USAGE, NULL, "%s %lld: expected 1 to %lld", option_of(t), (long long)t->gpus, (long long)most);
+    (void)ranks_patience(); /* here a mistake in it can still be told */
     take_promise(t);
     if (gpus_of(t) == 1) return;
     if (t->model->one_rank)

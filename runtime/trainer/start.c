@@ -28,6 +28,7 @@
 #include "trainer/ranks.h"
 #include "trainer/reference.h"
 #include "trainer/report.h"
+#include "trainer/run_profile.h"
 #include "trainer/samples.h"
 #include "trainer/selftest.h"
 #include "trainer/state.h"
@@ -263,6 +264,7 @@ void prepare_training(Training *r, Trainer *t)
     r->t = t;
     r->entry = need_entry(t->model, ENTRY_train);
     check_ranks(t);
+    if (!is_follower(t)) check_run_trace(t);
     check_memory(t);
     find_start(r);
     settle_val_data(t);

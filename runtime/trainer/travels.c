@@ -36,7 +36,10 @@ double waited_for_ranks(void)
     return waited;
 }
 
-/* Waits lie inside the kernels' row.  Several buckets are on their way at once: their events may overlap. */
+bool any_travels(void) { return travels.n > 0; }
+
+/* Waits lie inside the kernels' row.  Several buckets are on their way at once: their events may overlap.  What ranks
+ * did before the step, when they last met, is left out. */
 void add_travels(json_t *events, double begin)
 {
     static const char *const names[] = {"gradients", "parameters", "waits for other ranks"};
@@ -44,14 +47,15 @@ void add_travels(json_t *events, double begin)
         const Travel *t = &travels.at[i];
         const double from = 1e6 * (t->begin - begin), to = 1e6 * (t->end - begin);
         const char *name = names[t->kind];
+        if (from < 0) continue;
         if (t->kind == TRAVEL_WAIT) {
             add_json(events, json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f}", "name", name, "cat", "ranks", "ph", "X",
-                                       "pid", 1, "tid", 1, "ts", from, "dur", to - from));
+                                       "pid", 1, "tid", TRACE_KERNELS, "ts", from, "dur", to - from));
             continue;
         }
         for (int ends = 0; ends < 2; ends++)
             add_json(events, json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:{s:I}}", "name", name, "cat", "ranks",
-                                       "ph", ends ? "e" : "b", "id", i, "pid", 1, "tid", 2, "ts", ends ? to : from,
-                                       "args", "bytes", (json_int_t)t->bytes));
+                                       "ph", ends ? "e" : "b", "id", i, "pid", 1, "tid", TRACE_RANKS, "ts",
+                                       ends ? to : from, "args", "bytes", (json_int_t)t->bytes));
     }
 }
