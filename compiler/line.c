@@ -55,6 +55,10 @@ int ranks_planned(const char *one_rank)
         usage_error("--gpus %lld: that is for --target cuda; processors have processes: --ranks N", ranks);
     if (o->ranks && o->target->device)
         usage_error("--ranks %lld: that is for processors; with --target cuda each rank has a GPU: --gpus N", ranks);
+    if ((o->gpus || o->ranks) && !o->memory && same(line_of.command->name, "build"))
+        usage_error(
+            "--%s: build takes it only with --memory, which then fits the plan of each; `trainer train` takes it",
+            o->gpus ? "gpus" : "ranks");
     if (ranks > 1 && one_rank) usage_error("--%s %lld: %s", o->gpus ? "gpus" : "ranks", ranks, one_rank);
     return (int)ranks;
 }

@@ -198,10 +198,6 @@ static int do_explain(void)
 
 static int do_build(void)
 {
-    const Options *o = &line_of.options;
-    if ((o->ranks || o->gpus) && !o->memory)
-        usage_error("--%s: build takes it only with --memory, which then fits the plan of each; `trainer train` takes it",
-                    o->gpus ? "gpus" : "ranks");
     const Module *m = compiled();
     (void)ranks_planned(m->desc->one_rank);
     const char *program = trainer(m);
