@@ -3,10 +3,12 @@
  *
  * All but the last compute the same numbers, bit for bit, under the same tiles: they differ in what the backward part
  * keeps.  The last ones cut each micro-batch into smaller ones, which changes the order of the sum of gradients and
- * nothing else (front/objective.c); where that cannot be they are left out.  Every plan is compiled in a process of its
- * own, since marks on nodes would stay. */
+ * nothing else (front/objective.c); where that cannot be they are left out.  Of several ranks (--ranks, --gpus,
+ * --hosts) the plan of each counts.  Every plan is compiled in a process of its own, since marks on nodes would stay.
+ */
 #include "emit/emit.h"
 #include "lathe.h"
+#include "plan/plan.h"
 #include "timing/timing.h"
 
 #include <stdlib.h>
@@ -42,6 +44,7 @@ typedef struct Choice {
     Way by;
     struct Outcome {
         int64_t total, activations;
+        int64_t more; /* of total: what a rank needs beyond one process; negative: less */
         double ms;
         char uncut[400]; /* why the batch cannot be cut so; "": it can */
     } is;
@@ -63,6 +66,11 @@ static Options *options_of(const Choice *c, const Options *asked)
     return o;
 }
 
+static int64_t ranks_of(const Options *o)
+{
+    return o->hosts ? processes_on(o->hosts) : o->target->device ? o->gpus : o->ranks;
+}
+
 static void tell_outcome(const Choice *c, const Options *asked, int to)
 {
     Desc *d = front(options_of(c, asked));
@@ -72,10 +80,13 @@ static void tell_outcome(const Choice *c, const Options *asked, int to)
         snprintf(is.uncut, sizeof is.uncut, "--exact-sums has its own groups");
     else if (d->uncut) snprintf(is.uncut, sizeof is.uncut, "%s", d->uncut);
     if (!is.uncut[0]) {
-        const Module *m = compile(d);
+        Module *m = compile(d);
         const Plan *p = &m->plan;
+        const int64_t ranks = ranks_of(asked), one = p->total;
         Rates r = usual_rates();
-        is = (struct Outcome){p->total, p->inputs + p->outputs + p->work, step_ms(m, &r), ""};
+        const double ms = step_ms(m, &r);
+        if (ranks > 1 && !d->one_rank) plan_for_ranks(m, (int)ranks);
+        is = (struct Outcome){p->total, p->inputs + p->outputs + p->work, p->total - one, ms, ""};
     }
     _exit(write(to, &is, sizeof is) == (ssize_t)sizeof is ? 0 : 1);
 }
@@ -153,7 +164,7 @@ Module *compile_within(const Options *asked, const Choices **tried)
     remarks_made = true;
     *tried = c;
     Options *o = options_of(c->chosen, asked);
-    o->limit = limit;
+    o->limit = limit - c->chosen->is.more;
     Desc *d = front(o);
     if (d->options->split > 1) fprintf(stderr, "%s\n", text_of_cuts(d));
     return compile(d);

@@ -28,6 +28,7 @@ Desc *front_recipe(const Options *o);                       /* reads config, tra
 void front_stubs(const char *dir);
 
 /* build/hosts.c: the words that start a program on machines "a:4,b:4" */
+int64_t processes_on(const char *hosts);                               /* that --hosts names */
 void start_on_hosts(Texts *words, const char *hosts, const char *program);
 
 /* build/build.c: returns the path of the trainer */

@@ -29,17 +29,18 @@ static void give_target(const char *value)
     if (!line_of.options.target) usage_error("--target %s: expected cpu or cuda", value);
 }
 
-/* The trainer's, but for what it takes of memory. */
+/* Of train the trainer's: here they only say whose plan --memory fits. */
 static void take_ranks(const char *option, const char *value, int64_t *ranks)
 {
     char *end;
+    const int most = ranks == &line_of.options.ranks ? LATHE_MOST_RANKS : LATHE_MOST_GPUS;
+    *ranks = strtoll(value, &end, 10);
     if (line_of.command->manner & RANKS_OF_TRAINER) {
         push(&line_of.rest, format("%s=%s", option, value));
+        if (*end || *ranks < 1 || *ranks > most) *ranks = 0; /* the trainer says so */
         return;
     }
-    if (!(line_of.command->manner & RANKS_OF_PLAN)) usage_error("%s is for plan and train", option);
-    *ranks = strtoll(value, &end, 10);
-    const int most = ranks == &line_of.options.ranks ? LATHE_MOST_RANKS : LATHE_MOST_GPUS;
+    if (!(line_of.command->manner & RANKS_OF_PLAN)) usage_error("%s is for plan, build and train", option);
     if (*end || *ranks < 1 || *ranks > most) usage_error("%s %s: expected 1 to %d", option, value, most);
 }
 
@@ -54,6 +55,10 @@ int ranks_planned(const char *one_rank)
         usage_error("--gpus %lld: that is for --target cuda; processors have processes: --ranks N", ranks);
     if (o->ranks && o->target->device)
         usage_error("--ranks %lld: that is for processors; with --target cuda each rank has a GPU: --gpus N", ranks);
+    if ((o->gpus || o->ranks) && !o->memory && same(line_of.command->name, "build"))
+        usage_error(
+            "--%s: build takes it only with --memory, which then fits the plan of each; `trainer train` takes it",
+            o->gpus ? "gpus" : "ranks");
     if (ranks > 1 && one_rank) usage_error("--%s %lld: %s", o->gpus ? "gpus" : "ranks", ranks, one_rank);
     return (int)ranks;
 }

@@ -10,7 +10,7 @@ enum {
     PASSES_ON = 1,       /* words that are no options of ours go to the trainer, or are the command's own */
     RUNS = 2,            /* --set may name settings of a run */
     INSTRUMENTS = 4,     /* builds as by --instrument */
-    RANKS_OF_PLAN = 8,   /* --gpus and --ranks say how many are planned for */
+    RANKS_OF_PLAN = 8,   /* --gpus and --ranks say how many are planned for (of build, by --memory) */
     RANKS_OF_TRAINER = 16, /* --gpus and --ranks are the trainer's */
     TWO_THINGS = 32       /* it compares two things, each of which may have options of its own */
 };

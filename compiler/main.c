@@ -198,7 +198,9 @@ static int do_explain(void)
 
 static int do_build(void)
 {
-    const char *program = trainer(compiled());
+    const Module *m = compiled();
+    (void)ranks_planned(m->desc->one_rank);
+    const char *program = trainer(m);
     if (isatty(STDOUT_FILENO)) say_to(stdout, "%s\n", program);
     else printf("%s\n", program); /* $(lathe build …) */
     return 0;
@@ -385,7 +387,7 @@ static const Command commands[] = {
     {"plan", do_plan, RANKS_OF_PLAN, "MODEL.lua", "prints its memory, to the byte, and its kernels"},
     {"explain", do_explain, PASSES_ON, "MODEL.lua",
      "NAME…: what a name of the source, the plan, a profile or a crash is: its Lua line, formula, neighbours"},
-    {"build", do_build, 0, "MODEL.lua", "writes the program and compiles it; prints the trainer's path"},
+    {"build", do_build, RANKS_OF_PLAN, "MODEL.lua", "writes the program and compiles it; prints the trainer's path"},
     {"train", do_run, PASSES_ON | RUNS | RANKS_OF_TRAINER, "MODEL.lua",
      "builds, then runs `trainer train` with the other options"},
     {"export", do_run, PASSES_ON, "MODEL.lua",

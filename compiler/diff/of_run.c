@@ -60,6 +60,8 @@ static void put_starts(json_t *facts, const json_t *starts)
     size_t k;
     say(&resumed, "%s", "");
     for (int i = 0; i < COUNT_OF(words); i++) put_known(environment, words[i], last, words[i]);
+    const json_t *ranks = json_object_get(last, "ranks"); /* older runs do not say */
+    if (last) put_json(section_of(facts, "run"), "ranks", json_integer(ranks ? json_integer_value(ranks) : 1));
     json_array_foreach(starts, k, start) if (k)
         say(&resumed, "%s%lld", k > 1 ? ", " : "", (long long)json_integer_value(json_object_get(start, "step")));
     if (json_is_array(starts)) put_json(section_of(facts, "run"), "resumed at steps", word_json(resumed.at));

@@ -12,6 +12,13 @@ static const char *why_not_exact(const Desc *d)
     return NULL;
 }
 
+static _Noreturn void refuse_exact(const Trace *trace, const char *key, const char *why)
+{
+    const Where at = place_of_key(trace, NULL, key);
+    const char *place = at.file ? format("%s:%d: ", at.file, at.line) : "";
+    usage_error("--exact-sums %lld: %s%s", (long long)trace->desc->options->exact_rows, place, why);
+}
+
 /* After all other checks: they find Desc.one_rank. */
 void check_exact_sums(const Trace *trace)
 {
@@ -21,18 +28,18 @@ void check_exact_sums(const Trace *trace)
     const char *why = why_not_exact(d);
     if (why) usage_error("--exact-sums %lld: %s", rows, why);
     if (batch % rows)
-        err(place_of_key(trace, NULL, "batch"),
-            "--exact-sums %lld cuts each batch into groups of %lld rows, and batch = %lld is no multiple of it; choose "
-            "a "
-            "batch that is, or another number of rows",
-            rows, rows, batch);
+        refuse_exact(
+            trace, "batch",
+            format("it cuts each batch into groups of %lld rows, and batch = %lld is no multiple of it; choose "
+                   "a batch that is, or another number of rows",
+                   rows, batch));
     const long long parts = batch / rows * (long long)d->recipe.accumulate;
     if (parts & (parts - 1))
-        err(place_of_key(trace, NULL, d->recipe.accumulate > 1 ? "accumulate" : "batch"),
-            "--exact-sums %lld: a step of one process has %lld groups of %lld rows (batch = %lld, accumulate = %lld), "
-            "and "
-            "only a power of two of them can be added in pairs; change batch, accumulate or the number of rows",
-            rows, parts, rows, batch, (long long)d->recipe.accumulate);
+        refuse_exact(trace, d->recipe.accumulate > 1 ? "accumulate" : "batch",
+                     format("a step of one process has %lld groups of %lld rows (batch = %lld, accumulate = %lld), and "
+                            "only a power of two of them can be added in pairs; change batch, accumulate or the number "
+                            "of rows",
+                            parts, rows, batch, (long long)d->recipe.accumulate));
 }
 
 static const char *why_not_sharded(const Desc *d)

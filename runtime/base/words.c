@@ -272,6 +272,15 @@ bool parse_real(const char *s, double *x)
     return *end == 0 && isfinite(*x);
 }
 
+double number_of_variable(const char *variable, double usual, const char *unit)
+{
+    const char *text = getenv(variable);
+    double x = usual;
+    if (text && *text && (!parse_real(text, &x) || x <= 0))
+        fail(EXIT_USAGE, NULL, "%s=%s: expected a number of %s above 0", variable, text, unit);
+    return x;
+}
+
 bool parse_count(const char *s, int64_t *n)
 {
     char *end;

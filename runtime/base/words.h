@@ -53,6 +53,8 @@ void print_json(json_t *all);                   /* one line on stdout; takes the
 bool parse_count(const char *s, int64_t *n);    /* decimal, whole string, also 1e6 */
 bool parse_real(const char *s, double *x);      /* finite, whole string */
 bool parse_size(const char *s, int64_t *bytes); /* 512, 64K, 1.5G: powers of 1024 */
+/* Of the environment: above 0, or the usual one if it is not set; ends the program (2) where it is something else. */
+double number_of_variable(const char *variable, double usual, const char *unit);
 double seconds_now(void);                       /* monotonic */
 double without_sign(double x);                  /* NaN without its sign, which means nothing and which printf shows */
 bool has_end(const char *text, const char *end);

@@ -145,16 +145,19 @@ static void over_ranks_here(void *to, const void *from, size_t bytes, cudaStream
 const char *ranks_join(int rank, const char *id, const Lathe_shards *shards, Lathe_dtype real, Lathe_dtype weights)
 {
     ncclUniqueId named;
-    const char *patience = getenv("LATHE_NCCL_TIMEOUT");
-    const char *missing = ranks_load();
+    const char *patience = getenv("LATHE_NCCL_TIMEOUT"), *missing = ranks_load();
+    char *end = NULL;
+    const double seconds = patience && *patience ? strtod(patience, &end) : (double)PATIENCE;
     if (missing) return missing;
     ranks = {};
+    if ((end && *end) || !(seconds > 0))
+        return refuse("LATHE_NCCL_TIMEOUT=%.100s: expected a number of seconds above 0", patience);
     memcpy(named.internal, id, sizeof named.internal);
     ranks.rank = rank;
     ranks.element = real == LATHE_F64 ? 8 : 4;
     ranks.weight = weights == LATHE_BF16 ? 2 : ranks.element;
     ranks.type = real == LATHE_F64 ? ncclFloat64 : ncclFloat32;
-    ranks.patience = patience && atof(patience) > 0 ? atof(patience) : (double)PATIENCE;
+    ranks.patience = seconds;
     ranks.shards = *shards;
     ncclResult_t result = nccl.ncclCommInitRank(&ranks.comm, shards->gpus, named, rank);
     if (result != ncclSuccess)

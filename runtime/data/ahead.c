@@ -38,7 +38,7 @@ struct Files {
     const Reading *reading;
     File_index *index;
     Files_form form;
-    int64_t rows; /* room of a batch */
+    int64_t rows; /* room of a batch, without those beyond */
     Batch batch[BATCHES];
     int batches, threads;
     File_thread *thread;
@@ -164,29 +164,57 @@ static bool is_excused(Files *f, int64_t item, const char *wrong, bool left_out)
     return true;
 }
 
-/* A turn of the batch that was read, as near before k as can be; -1: there is none. */
-static int64_t turn_before(const Batch *b, int64_t k)
+/* A batch's step, and whose rows it has: `rows` are this rank's, `all` those of all ranks. */
+typedef struct Step_rows {
+    int64_t step, rows, all;
+    Give_turn *give;
+    void *with;
+} Step_rows;
+
+/* Reads a row of another rank into the room of row k; false: it cannot be read. */
+static bool read_other_rank(Files *f, Batch *b, int64_t k, const File_turn *turn)
 {
-    for (int64_t i = 1; i < b->n; i++) {
-        int64_t at = (k + b->n - i) % b->n;
-        if (!b->wrong[at]) return at;
-    }
-    return -1;
+    const int64_t n = b->n;
+    free(b->wrong[k]);
+    b->turn[k] = *turn;
+    pthread_mutex_lock(&f->lock);
+    b->taken = b->done = k;
+    b->n = k + 1;
+    pthread_cond_broadcast(&f->work);
+    while (b->done < b->n) pthread_cond_wait(&f->ready, &f->lock);
+    b->n = b->taken = b->done = n;
+    pthread_mutex_unlock(&f->lock);
+    return !b->wrong[k];
 }
 
-/* To predict, a damaged file is zeros; in training another one of the batch stands in its place, so that the step has
- * all its rows. */
-static void pass_over_bad(Files *f, Batch *b)
+/* Puts the row of the step in the place of row k which is as near before it as can be; false: none can be read.  One
+ * rank has all rows at hand. */
+static bool stand_in(Files *f, Batch *b, int64_t k, const Step_rows *s)
+{
+    for (int64_t i = 1; i < s->all; i++) {
+        int64_t at = (k + s->all - i) % s->all;
+        if (at >= b->n) {
+            File_turn turn = s->give(s->with, s->step, s->rows, at);
+            if (read_other_rank(f, b, k, &turn)) return true;
+        } else if (!b->wrong[at]) {
+            memcpy(b->rooms + k * f->form.room, b->rooms + at * f->form.room, (size_t)f->form.room);
+            b->turn[k] = b->turn[at];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* To predict, a damaged file is zeros; in training another one of the step stands in its place, so that the step has
+ * all its rows.  The row beyond this rank's is counted by another rank. */
+static void pass_over_bad(Files *f, Batch *b, const Step_rows *s)
 {
     for (int64_t k = 0; k < b->n && f->fault; k++) {
-        if (!b->wrong[k] || !is_excused(f, b->turn[k].item, b->wrong[k], b->left_out[k])) continue;
-        int64_t other = f->reading->predicting ? k : turn_before(b, k);
-        if (other < 0) continue;
+        if (!b->wrong[k] || (k < s->rows && !is_excused(f, b->turn[k].item, b->wrong[k], b->left_out[k]))) continue;
+        if (f->reading->predicting) memset(b->rooms + k * f->form.room, 0, (size_t)f->form.room);
+        else if (!stand_in(f, b, k, s)) continue;
         free(b->wrong[k]);
         b->wrong[k] = NULL;
-        if (other == k) memset(b->rooms + k * f->form.room, 0, (size_t)f->form.room);
-        else memcpy(b->rooms + k * f->form.room, b->rooms + other * f->form.room, (size_t)f->form.room);
-        if (other != k) b->turn[k] = b->turn[other];
     }
 }
 
@@ -211,7 +239,7 @@ void fill_files(Files *f, const Lathe_entry *e, char *in, const int64_t *item)
     for (int64_t r = 0; r < e->rows; r++) b->turn[r] = (File_turn){item[r], 0};
     hand_to_threads(f, b, -1, e->rows);
     wait_for(f, b, true);
-    pass_over_bad(f, b);
+    pass_over_bad(f, b, &(Step_rows){.rows = e->rows, .all = e->rows});
     char *fault = batch_fault(f, b);
     if (fault) end_program(EXIT_DATA, fault);
     f->form.fill(f->form.with, e, in, b->turn, false, b->rooms);
@@ -240,27 +268,27 @@ int64_t keep_readable(Files *f, int32_t *item, int64_t n)
 static Batch *batch_of_step(Files *f, int64_t step) { return &f->batch[AHEAD + step % (BATCHES - AHEAD)]; }
 
 /* Begins to read the batches of the step and of those after it, up to the number that there is room for. */
-static void read_ahead(Files *f, int64_t step, Give_turns *give, void *with)
+static void read_ahead(Files *f, int64_t step, Give_turn *give, void *with)
 {
     for (int64_t s = step; s < step + BATCHES - AHEAD; s++) {
         Batch *b = batch_of_step(f, s);
-        const int64_t n = train_of_step(f->reading->model, s)->rows;
+        const int64_t rows = train_of_step(f->reading->model, s)->rows, n = rows + f->form.beyond;
         if (b->step == s && b->n == n) continue;
         wait_for(f, b, false);
         free(batch_fault(f, b));
-        give(with, s, n, b->turn);
+        for (int64_t k = 0; k < n; k++) b->turn[k] = give(with, s, rows, k);
         hand_to_threads(f, b, s, n);
     }
 }
 
-bool fill_file_step(Files *f, const Lathe_entry *e, char *in, int64_t step, Give_turns *give, void *with)
+bool fill_file_step(Files *f, const Lathe_entry *e, char *in, int64_t step, Give_turn *give, void *with)
 {
     Batch *b = batch_of_step(f, step);
     if (f->failure) return false;
     bug_if(e->rows > f->rows || f->batches < BATCHES);
     read_ahead(f, step, give, with);
     wait_for(f, b, true);
-    pass_over_bad(f, b);
+    pass_over_bad(f, b, &(Step_rows){step, e->rows, f->reading->gpus * e->rows, give, with});
     f->failure = batch_fault(f, b);
     if (f->failure) return false;
     f->form.fill(f->form.with, e, in, b->turn, true, b->rooms);
@@ -286,17 +314,19 @@ int64_t files_heap(const Files *f)
 {
     int64_t turn = (int64_t)(sizeof(File_turn) + sizeof(char *) + sizeof(bool)) + f->form.room;
     int64_t faults = may_be_bad(f) ? f->index->n * (int64_t)sizeof(char *) : 0;
-    return file_index_bytes(f->index) + f->batches * f->rows * turn + f->threads * f->form.thread_bytes + faults;
+    int64_t rows = f->rows + f->form.beyond;
+    return file_index_bytes(f->index) + f->batches * rows * turn + f->threads * f->form.thread_bytes + faults;
 }
 
 static void take_room(Files *f)
 {
+    const size_t rows = (size_t)(f->rows + f->form.beyond);
     for (int i = 0; i < f->batches; i++)
         f->batch[i] = (Batch){.step = -1,
-                              .turn = must_alloc(sizeof(File_turn) * (size_t)f->rows),
-                              .left_out = must_alloc(sizeof(bool) * (size_t)f->rows),
-                              .wrong = must_alloc(sizeof(char *) * (size_t)f->rows),
-                              .rooms = must_alloc((size_t)(f->rows * f->form.room))};
+                              .turn = must_alloc(sizeof(File_turn) * rows),
+                              .left_out = must_alloc(sizeof(bool) * rows),
+                              .wrong = must_alloc(sizeof(char *) * rows),
+                              .rooms = must_alloc(rows * (size_t)f->form.room)};
     if (may_be_bad(f)) f->fault = must_alloc(sizeof *f->fault * (size_t)f->index->n);
     f->thread = must_alloc(sizeof *f->thread * (size_t)f->threads);
     for (int i = 0; i < f->threads; i++) f->thread[i] = (File_thread){.f = f, .own = f->form.open_thread(f->form.with)};

@@ -18,7 +18,17 @@ static void shuffle(Data *d, int64_t epoch)
     d->epoch = epoch;
 }
 
-int64_t items_before(const Data *d, int64_t step) { return d->reading->gpus * rows_before(d->reading->model, step); }
+int64_t items_before(const Data *d, int64_t step)
+{
+    return d->reading->gpus * rows_before(d->reading->model, step) + d->more;
+}
+
+int64_t steps_for_items(const Data *d, int64_t items)
+{
+    const int64_t ranks = d->reading->gpus,
+                  steps = steps_of_rows(d->reading->model, (items - d->more + ranks - 1) / ranks);
+    return steps > 1 ? steps : 1;
+}
 
 /* The k-th item of a step behind `before` items. */
 static int64_t train_item(Data *d, int64_t step, int64_t before, int64_t k)
@@ -34,6 +44,13 @@ void train_items(Data *d, int64_t step, int64_t n, int64_t *item)
 {
     int64_t before = items_before(d, step), first = n * *d->reading->rank;
     for (int64_t k = 0; k < n; k++) item[k] = train_item(d, step, before, first + k);
+}
+
+File_turn turn_of_row(void *with, int64_t step, int64_t rows, int64_t k)
+{
+    Data *d = with;
+    int64_t before = items_before(d, step), at = (*d->reading->rank * rows + k) % (d->reading->gpus * rows);
+    return (File_turn){train_item(d, step, before, at), (before + at) / d->train};
 }
 
 int64_t val_item(const Data *d, int64_t k)

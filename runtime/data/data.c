@@ -395,7 +395,7 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
     }
     if (d->rows) {
         fill_from_rows(d->rows, e, in, item);
-        if (d->row_pictures) vary_row_pictures(d->row_pictures, e, in, NULL);
+        if (d->row_pictures) mix_row_pictures(d->row_pictures, e, in, NULL, NULL);
         return;
     }
     if (d->table) {
@@ -424,24 +424,24 @@ void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *it
     }
 }
 
-/* The files of a step, and the epochs they are drawn in. */
-static void give_turns(void *with, int64_t step, int64_t n, File_turn *turn)
-{
-    Data *d = with;
-    int64_t first = items_before(d, step) + n * *d->reading->rank;
-    train_items(d, step, n, d->item);
-    for (int64_t k = 0; k < n; k++) turn[k] = (File_turn){d->item[k], (first + k) / d->train};
-}
-
 static int64_t most_rows(const Data *d) { return need_entry(d->reading->model, ENTRY_train)->rows; } /* of a step */
 
-/* Rows with pictures that vary. */
+/* Rows with pictures that vary, and are mixed with those behind them. */
 static bool fill_varied_step(Data *d, const Lathe_entry *e, char *in, int64_t step)
 {
-    if (!d->turn) d->turn = must_alloc(sizeof *d->turn * (size_t)most_rows(d));
-    give_turns(d, step, e->rows, d->turn);
+    const int64_t n = e->rows;
+    Next_row *next = mixes_pictures(d->reading->recipe) ? open_next_row(e) : NULL;
+    if (!d->turn) d->turn = must_alloc(sizeof *d->turn * (size_t)(most_rows(d) + 1));
+    for (int64_t k = 0; k <= n; k++) d->turn[k] = turn_of_row(d, step, n, k);
+    for (int64_t k = 0; k < n; k++) d->item[k] = d->turn[k].item;
     fill_from_rows(d->rows, e, in, d->item);
     vary_row_pictures(d->row_pictures, e, in, d->turn);
+    if (next) {
+        fill_from_rows(d->rows, &next->entry, next->in, &d->turn[n].item);
+        vary_row_pictures(d->row_pictures, &next->entry, next->in, d->turn + n);
+    }
+    mix_row_pictures(d->row_pictures, e, in, d->turn, next);
+    close_next_row(next);
     return true;
 }
 
@@ -450,7 +450,7 @@ bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step)
     int64_t n = e->rows;
     if (d->epochs) return fill_epochs(d->epochs, e, in, step);
     if (!d->item) d->item = must_alloc(sizeof *d->item * (size_t)most_rows(d));
-    if (d->files) return fill_file_step(d->files, e, in, step, give_turns, d);
+    if (d->files) return fill_file_step(d->files, e, in, step, turn_of_row, d);
     if (d->row_pictures) return fill_varied_step(d, e, in, step);
     train_items(d, step, n, d->item);
     fill_items(d, e, in, d->item);

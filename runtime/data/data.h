@@ -152,7 +152,7 @@ typedef struct Data {
     Csv_data *csv;
     Row_data *rows;
     Row_pictures *row_pictures; /* NULL: no input of the rows is pictures */
-    File_turn *turn;         /* [rows of a batch] of those; NULL: not yet */
+    File_turn *turn;         /* [rows of a batch + 1] of those; NULL: not yet */
     Table *table;
     Files *files;
     Series *series;
@@ -168,6 +168,7 @@ typedef struct Data {
     int32_t *row; /* [train + val] of rows: their numbers in the data, those to train on first; of series: of windows */
     int32_t *order;                 /* CSV: [train] this epoch's permutation */
     int64_t *item;                  /* of a step */
+    int64_t more; /* items taken before a resume, beyond those of as many steps of the present rows; negative: fewer */
     int64_t epoch;                  /* of `order`; -1: none yet */
     bool readable;                  /* files to evaluate that cannot be read are left out already */
     struct Data *held;              /* of --val-data; NULL: the last part of this is evaluated */
@@ -202,11 +203,15 @@ _Noreturn void fail_without_characters(void); /* shards do not say which charact
  * each epoch.  They depend on seed, step and n.  With several ranks, each gets n: this one items rank n … rank n + n -
  * 1. */
 void train_items(Data *d, int64_t step, int64_t n, int64_t *item);
+Give_turn turn_of_row; /* of a Data whose items are rows */
 int64_t val_item(const Data *d, int64_t k); /* the k-th of val_items */
 void fill_items(const Data *d, const Lathe_entry *e, char *in, const int64_t *item);
 /* Fills the inputs of a step; false: there is no more data, or a reading thread failed (stream_failure). */
 bool fill_step(Data *d, const Lathe_entry *e, char *in, int64_t step);
 int64_t items_before(const Data *d, int64_t step); /* that all steps before this one take, on all ranks */
+/* data/place.c: a run goes on behind the items that it has taken, however many rows its steps have now. */
+void continue_items(Data *d, const State *from);
+int64_t steps_for_items(const Data *d, int64_t items); /* the first steps that have taken as many; at least 1 */
 int64_t epoch_items(const Data *d);   /* items of the training part; documents are read to count them */
 /* Units: rows of a table; tokens of text; for padded rows, targets that count. */
 int64_t items_for_units(const Data *d, int64_t units);

@@ -112,12 +112,14 @@ Words *classes_named_by(const char *path, json_t *config, bool nameless); /* the
 typedef struct File_turn { /* a file in training */
     int64_t item, epoch;   /* how it varies is a function of seed and both */
 } File_turn;
-typedef void Give_turns(void *with, int64_t step, int64_t n, File_turn *turn);
+/* The turn of row k of a step, counted from this rank's first; from `rows` on they are those of other ranks, in a circle. */
+typedef File_turn Give_turn(void *with, int64_t step, int64_t rows, int64_t k);
 
 typedef struct Files_form { /* how files of a kind get into a batch; with is what all threads share */
     void *with;
     int64_t room;           /* bytes of a file in a batch */
     int64_t thread_bytes;   /* memory of a thread */
+    int beyond;             /* 1: a step reads the row behind this rank's, too; otherwise 0 */
     void *(*open_thread)(const void *with); /* what a thread reads with */
     /* Reads the file, which fd has open, into room; turn NULL: as it is, else as it varies in training.  Returns NULL,
      * or what is wrong, from malloc. */
@@ -125,7 +127,7 @@ typedef struct Files_form { /* how files of a kind get into a batch; with is wha
     /* Whether the file that the thread read last is wrong only in what the recipe leaves out; NULL: it leaves out
      * nothing.  To predict, such a file counts as none of bad_records. */
     bool (*leaves_out)(const void *thread);
-    /* Fills the inputs of an entry with a batch: turn [e->rows], rooms [e->rows][room]. */
+    /* Fills the inputs of an entry with a batch: turn [e->rows], rooms [e->rows][room]; in training beyond more. */
     void (*fill)(const void *with, const Lathe_entry *e, char *in, const File_turn *turn, bool training,
                  const char *rooms);
     const char *(*hasten)(const void *with); /* what would make reading faster; "": nothing that is known */
@@ -134,7 +136,7 @@ typedef struct Files_form { /* how files of a kind get into a batch; with is wha
 
 typedef struct Files Files;
 
-/* rows: of a batch */
+/* rows: of a batch, without those beyond */
 Files *open_files(const Reading *reading, File_index *index, const Files_form *form, int64_t rows);
 File_index *index_of_files(const Files *f);
 int64_t files_heap(const Files *f);
@@ -150,9 +152,9 @@ void fill_files(Files *f, const Lathe_entry *e, char *in, const int64_t *item);
  * is read, and all are kept. */
 int64_t keep_readable(Files *f, int32_t *item, int64_t n);
 /* Fills a training step.  Reading threads are already at the files of the steps after it, which `give` says; batches
- * depend on what it says alone.  Another file of the batch takes the place of one that cannot be read; false: more than
- * bad_records cannot, or a whole batch. */
-bool fill_file_step(Files *f, const Lathe_entry *e, char *in, int64_t step, Give_turns *give, void *with);
+ * depend on what it says alone.  Another file of the step takes the place of one that cannot be read; false: more than
+ * bad_records cannot, or a whole step. */
+bool fill_file_step(Files *f, const Lathe_entry *e, char *in, int64_t step, Give_turn *give, void *with);
 const char *files_failure(const Files *f, int *code); /* NULL: there is none */
 
 #endif

@@ -1,12 +1,14 @@
 /* mixup.c: mixes the pictures of a training step in pairs, and says with which classes.
  *
- * Each picture is mixed with the next of its batch, as crops and mirrors left it; the last with the first.  By mixup
- * (Zhang et al. 2018) each pixel is share · its own + (1 - share) · the other's; by cutmix (Yun et al. 2019) a
- * rectangle is the other's, and share is what is left of its own.  The draws are a function of seed, epoch and picture.
- * The class NAME stays that of the picture; NAME_other is that of the other picture, NAME_share is share. */
+ * Each picture is mixed with the next of its step, as crops and mirrors left it; the last with the first.  The rows of
+ * a step may be those of several ranks, so the last of a rank is mixed with the first of the next.  By mixup (Zhang et
+ * al. 2018) each pixel is share · its own + (1 - share) · the other's; by cutmix (Yun et al. 2019) a rectangle is the
+ * other's, and share is what is left of its own.  The draws are a function of seed, epoch and picture. The class NAME
+ * stays that of the picture; NAME_other is that of the other picture, NAME_share is share. */
 #include "base/words.h"
 #include "data/vary.h"
 #include "math/random.h"
+#include "model/block.h"
 #include "model/tables.h"
 
 #include <math.h>
@@ -52,11 +54,13 @@ static Picture_mix drawn_rectangle(const Picture_form *f, const File_turn *turn,
     return m;
 }
 
+bool mixes_pictures(const Lathe_recipe *r) { return r->mixup > 0 || r->cutmix > 0; }
+
 Picture_mix drawn_mixture(const Picture_form *f, const File_turn *turn)
 {
     const Lathe_recipe *r = f->recipe;
     bool cut = r->cutmix > 0 && (r->mixup <= 0 || drawn_below(f, turn, KIND_SITE, 2));
-    if (r->mixup <= 0 && r->cutmix <= 0) return (Picture_mix){.share = 1, .blend = 1};
+    if (!mixes_pictures(r)) return (Picture_mix){.share = 1, .blend = 1};
     double share = drawn_share(f, turn, cut ? r->cutmix : r->mixup);
     if (cut) return drawn_rectangle(f, turn, share);
     return (Picture_mix){share, share, 0, 0, f->width, f->height};
@@ -98,6 +102,40 @@ bool reads_mixtures(const Lathe_entry *e)
     return false;
 }
 
+/* ------------------------------------------------------------------ the next row */
+
+Next_row *open_next_row(const Lathe_entry *e)
+{
+    Lathe_tensor *input = must_alloc(sizeof *input * (size_t)(e->inputs + 1));
+    Next_row *next = must_alloc(sizeof *next);
+    int64_t bytes = 0;
+    for (int i = 0; i < e->inputs; i++) {
+        input[i] = e->input[i];
+        input[i].rank = 1;
+        input[i].dim[0] = tensor_size(&e->input[i]) / e->rows;
+        input[i].offset = bytes;
+        bytes += align64(input[i].dim[0] * dtype_size(input[i].dtype));
+    }
+    *next = (Next_row){.entry = *e, .in = must_alloc((size_t)bytes + 1)};
+    next->entry.rows = 1;
+    next->entry.input = input;
+    return next;
+}
+
+void close_next_row(Next_row *next)
+{
+    if (!next) return;
+    free((void *)(uintptr_t)next->entry.input);
+    free(next->in);
+    free(next);
+}
+
+/* Where its input t is. */
+static const char *next_input(const Next_row *next, const Lathe_tensor *t)
+{
+    return next->in + input_after(&next->entry, t->name, "")->offset;
+}
+
 /* ------------------------------------------------------------------ batches */
 
 /* Mixes a picture at `to` with the one at `with`, both from in the elements of t. */
@@ -113,29 +151,30 @@ static void mix_pixels(const Picture_form *f, const Picture_mix *m, Lathe_dtype 
     }
 }
 
-static void mix_batch(const Picture_form *f, const Lathe_entry *e, char *in, const File_turn *turn)
+static void mix_batch(const Picture_form *f, const Lathe_entry *e, char *in, const File_turn *turn,
+                      const Next_row *next)
 {
     const Lathe_tensor *t = input_after(e, f->input, "");
     if (!t) return;
     int64_t bytes = tensor_size(t) / e->rows * dtype_size(t->dtype), last = e->rows - 1;
-    char *at = in + t->offset, *first = must_alloc((size_t)bytes);
-    memcpy(first, at, (size_t)bytes); /* the last one's other, as it was */
+    char *at = in + t->offset;
     for (int64_t r = 0; r <= last; r++) {
         Picture_mix m = drawn_mixture(f, &turn[r]);
-        mix_pixels(f, &m, t->dtype, at + r * bytes, r < last ? at + (r + 1) * bytes : first);
+        mix_pixels(f, &m, t->dtype, at + r * bytes, r < last ? at + (r + 1) * bytes : next_input(next, t));
     }
-    free(first);
 }
 
-void mix_pictures(const Picture_form *f, const Lathe_entry *e, char *in, const File_turn *turn)
+void mix_pictures(const Picture_form *f, const Lathe_entry *e, char *in, const File_turn *turn, const Next_row *next)
 {
+    const bool mixed = turn && mixes_pictures(f->recipe);
     for (int i = 0; i < e->inputs; i++) {
         const Lathe_tensor *t = &e->input[i], *other = other_of(e, t), *share = share_of(e, t);
         const int32_t *class = (const int32_t *)(const void *)(in + t->offset);
-        for (int64_t r = 0; r < e->rows && other; r++)
-            ((int32_t *)(void *)(in + other->offset))[r] = class[turn ? (r + 1) % e->rows : r];
+        int32_t *others = other ? (int32_t *)(void *)(in + other->offset) : NULL;
+        for (int64_t r = 0; r < e->rows && other; r++) others[r] = class[mixed && r + 1 < e->rows ? r + 1 : r];
+        if (other && mixed) memcpy(&others[e->rows - 1], next_input(next, t), sizeof *others);
         for (int64_t r = 0; r < e->rows && share; r++)
-            write_real(share->dtype, in + share->offset, r, turn ? drawn_mixture(f, &turn[r]).share : 1);
+            write_real(share->dtype, in + share->offset, r, mixed ? drawn_mixture(f, &turn[r]).share : 1);
     }
-    if (turn && (f->recipe->mixup > 0 || f->recipe->cutmix > 0)) mix_batch(f, e, in, turn);
+    if (mixed) mix_batch(f, e, in, turn, next);
 }

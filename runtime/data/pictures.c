@@ -14,6 +14,7 @@ typedef struct Pictures { /* what threads share */
     const File_index *index;
     Picture_form form;
     int64_t pixels; /* numbers of a picture */
+    int beyond;     /* as in Files_form */
 } Pictures;
 
 typedef struct Decoder { /* of a thread */
@@ -74,10 +75,8 @@ static void put_pixels(const Lathe_tensor *t, char *at, const uint8_t *from, int
     for (int64_t i = 0; i < n && t->dtype != LATHE_F32; i++) write_real(t->dtype, at, i, from[i]);
 }
 
-static void fill_pixels(const void *with, const Lathe_entry *e, char *in, const File_turn *turn, bool training,
-                        const char *rooms)
+static void put_pictures(const Pictures *p, const Lathe_entry *e, char *in, const File_turn *turn, const char *rooms)
 {
-    const Pictures *p = with;
     for (int i = 0; i < e->inputs; i++) {
         const Lathe_tensor *t = &e->input[i];
         char *at = in + t->offset;
@@ -85,7 +84,19 @@ static void fill_pixels(const void *with, const Lathe_entry *e, char *in, const 
         for (int64_t r = 0; r < e->rows && t->role == LATHE_TARGETS; r++)
             if (t->dtype == LATHE_I32) ((int32_t *)(void *)at)[r] = p->index->at[turn[r].item].class;
     }
-    mix_pictures(&p->form, e, in, training ? turn : NULL);
+}
+
+/* The row behind those of one rank is its first. */
+static void fill_pixels(const void *with, const Lathe_entry *e, char *in, const File_turn *turn, bool training,
+                        const char *rooms)
+{
+    const Pictures *p = with;
+    const int64_t behind = p->beyond ? e->rows : 0;
+    Next_row *next = training && mixes_pictures(p->form.recipe) ? open_next_row(e) : NULL;
+    put_pictures(p, e, in, turn, rooms);
+    if (next) put_pictures(p, &next->entry, next->in, turn + behind, rooms + behind * p->pixels);
+    mix_pictures(&p->form, e, in, training ? turn : NULL, next);
+    close_next_row(next);
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -135,9 +146,11 @@ Files *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *
     settle_form(p, e);
     int64_t resampler =
         resampler_bytes(p->form.width, p->form.height, p->form.channels, reading->recipe->interpolation);
-    File_index *index = find_data_files(&picture_files, &reading->paths, reading->predicting ? UNLABELLED : CLASS_LABELS,
-                                        known, group_to_read(reading->recipe));
+    File_index *index =
+        find_data_files(&picture_files, &reading->paths, reading->predicting ? UNLABELLED : CLASS_LABELS, known,
+                        group_to_read(reading->recipe));
     p->index = index;
+    p->beyond = reading->training && reading->gpus > 1 && mixes_pictures(reading->recipe);
     if (!reading->predicting) {
         check_class_count(index, tensor_with_role(e, LATHE_TARGETS), reading);
         shuffle_data_files(index);
@@ -145,6 +158,7 @@ Files *open_pictures(const Reading *reading, const Lathe_entry *e, const Words *
     return open_files(reading, index,
                       &(Files_form){.with = p,
                                     .room = p->pixels,
+                                    .beyond = p->beyond,
                                     .thread_bytes = resampler + PICTURE_CHUNK + PICTURE_ROOM,
                                     .open_thread = open_picture_thread,
                                     .read = read_to_pixels,

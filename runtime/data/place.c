@@ -1,4 +1,4 @@
-/* place.c: the position of a run in its documents: saved in a checkpoint, and resumed from there. */
+/* place.c: the position of a run in its documents or rows: saved in a checkpoint, and resumed from there. */
 #include "base/json_text.h"
 #include "base/words.h"
 #include "data/data.h"
@@ -176,6 +176,13 @@ Mixture *open_rows_of(const Epochs *e, const State *from)
     Mixture *rows = open_mixture(part, e->n);
     free(part);
     return rows;
+}
+
+void continue_items(Data *d, const State *from)
+{
+    const json_t *data = json_object_get(from->all, "data");
+    if (json_object_get(data, "position"))
+        d->more = whole_member(from, data, "position", 0) - items_before(d, from->at.step);
 }
 
 /* A run may be resumed with another number of rows per step. */

@@ -84,9 +84,14 @@ void vary_row_pictures(Row_pictures *v, const Lathe_entry *e, char *in, const Fi
 {
     const Lathe_tensor *t = pictures_of(v, e);
     int64_t bytes = t ? pixels_of(&v->form) * dtype_size(t->dtype) : 0;
-    for (int64_t r = 0; r < e->rows && t && turn && changes_pixels(v->form.recipe); r++)
+    for (int64_t r = 0; r < e->rows && t && changes_pixels(v->form.recipe); r++)
         vary_row(v, t->dtype, in + t->offset + r * bytes, &turn[r]);
-    mix_pictures(&v->form, e, in, turn);
+}
+
+void mix_row_pictures(const Row_pictures *v, const Lathe_entry *e, char *in, const File_turn *turn,
+                      const Next_row *next)
+{
+    mix_pictures(&v->form, e, in, turn, next);
 }
 
 /* ------------------------------------------------------------------ opening */
@@ -94,7 +99,7 @@ void vary_row_pictures(Row_pictures *v, const Lathe_entry *e, char *in, const Fi
 static void check_named(const Reading *reading)
 {
     const Lathe_recipe *r = reading->recipe;
-    if (!r->pictures && (changes_pixels(r) || r->mixup > 0 || r->cutmix > 0))
+    if (!r->pictures && (changes_pixels(r) || mixes_pictures(r)))
         fail(EXIT_USAGE, NULL,
              "crop, flip, jitter, cutout, mixup and cutmix vary pictures, but the description of %s does not say which "
              "input they are; build it with data.arrays { pictures = \"NAME\", … }",

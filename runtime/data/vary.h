@@ -27,11 +27,20 @@ typedef struct Picture_mix { /* of a picture and another */
     int64_t left, top, right, bottom;
 } Picture_mix;
 
+bool mixes_pictures(const Lathe_recipe *r); /* in training */
 Picture_mix drawn_mixture(const Picture_form *f, const File_turn *turn);
 /* NAME_other and NAME_share of the class NAME, which are not in the data. */
 bool is_made_by_mixing(const Lathe_recipe *r, const Lathe_entry *e, const Lathe_tensor *t);
 bool reads_mixtures(const Lathe_entry *e); /* both of them */
-/* Once the picture and its class are in the inputs, mixes them.  turn [e->rows]: in training; NULL: nothing is mixed. */
-void mix_pictures(const Picture_form *f, const Lathe_entry *e, char *in, const File_turn *turn);
+
+typedef struct Next_row { /* the row behind those of a call: the last one is mixed with it */
+    Lathe_entry entry;    /* of this row alone: the same inputs by name, at other places */
+    char *in;
+} Next_row;
+Next_row *open_next_row(const Lathe_entry *e); /* to be filled as a call of `entry` */
+void close_next_row(Next_row *next);
+/* Once the picture and its class are in the inputs, mixes them.  turn [e->rows]: in training; NULL: nothing is mixed.
+ * next: NULL where nothing is. */
+void mix_pictures(const Picture_form *f, const Lathe_entry *e, char *in, const File_turn *turn, const Next_row *next);
 
 #endif

@@ -243,7 +243,7 @@ function showStarts(r, to) {
   if (!starts.length) return;
   to.append(make('h3', {}, 'Commands and environment'));
   for (const s of starts) {
-    const facts = [['began', s.began], ['from step', s.step], ['in', s.folder], ['processor', s.processor], ['cores', s.cores], ['threads', s.threads], ['memory', isNumber(s.memory) ? bytesText(s.memory) : null], ['system', s.system], ['compiler', s.compiler]];
+    const facts = [['began', s.began], ['from step', s.step], ['in', s.folder], ['processor', s.processor], ['cores', s.cores], ['threads', s.threads], ['ranks', s.ranks > 1 ? s.ranks : null], ['memory', isNumber(s.memory) ? bytesText(s.memory) : null], ['system', s.system], ['compiler', s.compiler]];
     to.append(make('pre', {}, (s.words || []).map(shellWord).join(' ')), make('dl', { class: 'facts' }, ...facts.filter(f => f[1] !== null && f[1] !== undefined).flatMap(([k, v]) => [make('dt', {}, k), make('dd', {}, v)])));
   }
 }

@@ -96,12 +96,7 @@ const char *ranks_failure(int *code)
     return beats.text;
 }
 
-double ranks_patience(void)
-{
-    const char *wish = getenv("LATHE_RANK_PATIENCE");
-    const double seconds = wish ? atof(wish) : 0;
-    return seconds > 0 ? seconds : 8;
-}
+double ranks_patience(void) { return number_of_variable("LATHE_RANK_PATIENCE", 8, "seconds"); }
 
 void start_beats(const Carrier *c)
 {

@@ -8,7 +8,7 @@
 
 typedef enum Beat_state { BEATS_GO_ON, BEATS_FAILED, BEATS_ENDED, BEATS_PARTED } Beat_state;
 
-double ranks_patience(void); /* s; LATHE_RANK_PATIENCE */
+double ranks_patience(void); /* s; LATHE_RANK_PATIENCE; ends the program (2) if that is none */
 void start_beats(const Carrier *c);
 /* Called often.  ending: all exchanges have ended, and the run has, too.  PARTED: ended, but others died meanwhile. */
 Beat_state beat(bool ending);

@@ -66,6 +66,8 @@ static int new_letter(void)
     return i;
 }
 
+double wire_rate(void) { return number_of_variable("LATHE_WIRE_RATE", 0, "bytes a second"); }
+
 /* LATHE_WIRE_RATE: bytes a second that a rank sends, for measurements of slow networks; unset: no limit.  As with a
  * card that has a queue, time counts while something waits to be sent, whether this thread runs or not. */
 static void earn_bytes(void)
@@ -281,7 +283,7 @@ const Carrier *open_letters(const Carrier *of, const int *socket, bool far)
                            .free = NONE,
                            .broken = NONE};
     snprintf(wired.carrier.name, sizeof wired.carrier.name, "%s", of->name);
-    wired.rate = getenv("LATHE_WIRE_RATE") ? atof(getenv("LATHE_WIRE_RATE")) : 0;
+    wired.rate = wire_rate();
     for (int i = 0; i < ends; i++) wired.ends[i] = (End){socket[i], {NONE, NONE}, {NONE, NONE}, false, false};
     return &wired.carrier;
 }

@@ -52,6 +52,7 @@ struct Wires *make_wires(int ranks, const char **refusal)
     const int64_t sockets = (int64_t)ranks * (ranks - 1) * CHANNELS;
     struct Wires *w = must_alloc(sizeof *w + sizeof *w->socket * (size_t)ranks * (size_t)ranks * CHANNELS);
     *w = (struct Wires){.ranks = ranks};
+    (void)wire_rate(); /* refused before processes are forked */
     for (int i = 0; i < ranks * ranks * CHANNELS; i++) w->socket[i] = NONE;
     allow_files(sockets);
     for (int a = 0; a < ranks; a++)

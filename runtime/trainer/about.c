@@ -7,6 +7,8 @@
 #include "interface/lathe_model.h"
 #include "model/place.h"
 #include "model/tables.h"
+#include "trainer/memory.h"
+#include "trainer/ranks.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -54,7 +56,7 @@ static json_t *own_word(char *text)
     return word;
 }
 
-static json_t *start_json(const Progress *at)
+static json_t *start_json(const Trainer *t, const Progress *at)
 {
     char began[32];
     time_t now = time(NULL);
@@ -69,6 +71,7 @@ static json_t *start_json(const Progress *at)
     put_json(all, "processor", own_word(processor()));
     put_json(all, "cores", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
     put_json(all, "threads", json_integer(omp_get_max_threads()));
+    put_json(all, "ranks", json_integer(gpus_of(t)));
     put_json(all, "memory", json_integer((json_int_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)));
     put_json(all, "system",
              uname(&u) == 0 ? own_word(text_of("%s %s %s", u.sysname, u.release, u.machine)) : json_null());
@@ -108,12 +111,18 @@ static json_t *layers_json(const Lathe_model *m)
     return all;
 }
 
-static json_t *memory_json(const Lathe_model *m)
+/* Of one rank. */
+static json_t *memory_json(const Trainer *t)
 {
+    const Lathe_model *m = t->model;
+    const Rank_plan own = plan_of_rank(t);
     json_t *all = json_object(), *categories = json_object();
     for (int i = 0; i < m->categories; i++) put_json(categories, m->plan[i].category, json_integer(m->plan[i].bytes));
-    put_json(all, "planned", json_integer(m->planned_bytes));
-    put_json(all, "lower_bound", json_integer(m->lower_bound_bytes));
+    put_json(categories, "optimizer", json_integer(own.optimizer));
+    if (own.step) put_json(categories, "step", json_integer(own.step));
+    if (own.shared) put_json(categories, "ranks", json_integer(own.shared));
+    put_json(all, "planned", json_integer(own.all));
+    put_json(all, "lower_bound", json_integer(m->lower_bound_bytes + own.all - m->planned_bytes));
     put_json(all, "categories", categories);
     return all;
 }
@@ -210,12 +219,12 @@ void write_about(const Trainer *t, const Progress *at)
     const Lathe_model *m = t->model;
     Fault f = {0};
     json_t *all = json_object(), *starts = starts_before(t);
-    add_json(starts, start_json(at));
+    add_json(starts, start_json(t, at));
     put_json(all, "form", json_integer(1));
     put_json(all, "starts", starts);
     put_json(all, "ended", json_null());
     put_json(all, "parameters", layers_json(m));
-    put_json(all, "memory", memory_json(m));
+    put_json(all, "memory", memory_json(t));
     put_json(all, "plan", plan_json(m));
     write_json(t, all, &f);
     if (f.path) fail(EXIT_DATA, f.path, "%s; %s or choose another folder with --out", f.text, room_remedy(f.number));

@@ -2,20 +2,22 @@
  *
  * Lengths are those that the model gets: of each step's inputs the documents in packed rows, texts and sources by the
  * inputs that have their lengths, and targets that count.  They are sums since the program's start, kept as whole
- * numbers.  The file is written at the start, 2, 4, 8, … seconds after it, and at the end. */
+ * numbers; each rank on processors counts its rows, and rank 0 adds them up.  The file is written at the start, 2, 4,
+ * 8, … seconds after it, and at the end. */
 #include "trainer/data_record.h"
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/words.h"
 #include "model/tables.h"
 #include "step/entry.h"
+#include "trainer/ranks.h"
+#include "trainer/shared.h"
 
 #include <stdlib.h>
 
 enum { BINS = 32, FIRST_FILE = 2 };
 
-typedef struct Lengths { /* of pieces of text */
-    const char *of;
+typedef struct Lengths {          /* of pieces of text */
     int64_t most_places;          /* of a row */
     int64_t pieces, used, places; /* used: places that have text */
     int64_t shortest, longest, full, bin[BINS + 1];
@@ -24,13 +26,18 @@ typedef struct Lengths { /* of pieces of text */
 enum { DOCUMENTS, TEXTS, SOURCES, KINDS };
 static const char *const kinds[KINDS] = {"documents in packed rows", "texts", "sources"};
 
+typedef struct Data_counts {
+    int64_t rows, steps;
+    Lengths lengths[KINDS];
+    int64_t targets, counted; /* places of targets; those that losses count */
+} Data_counts;
+
 struct Data_record {
     const Trainer *t;
     const Data *d;
-    int64_t items, rows, steps; /* items: of a step, at most; rows: of all steps */
+    int64_t items; /* of a step, at most */
     double started, next_file;
-    Lengths lengths[KINDS];
-    int64_t targets, counted; /* places of targets; those that losses count */
+    Data_counts own, all; /* of this rank; of all ranks, when they were last added up */
 };
 
 /* ------------------------------------------------------------------ batches */
@@ -70,20 +77,63 @@ static void note_input(Data_record *r, const Lathe_tensor *x, const char *in)
     const int32_t *at = (const int32_t *)(const void *)(in + x->offset);
     const int64_t n = tensor_size(x), last = x->rank ? x->dim[x->rank - 1] : 1;
     if (x->dtype != LATHE_I32 || n < 1) return;
-    if (x->role == LATHE_SEGMENTS) add_packed(&r->lengths[DOCUMENTS], at, n / last, last);
-    if (x->role == LATHE_LENGTHS && m->seq > 0) add_lengths(&r->lengths[TEXTS], at, n, m->seq);
-    if (x->role == LATHE_SOURCE_LENGTHS && m->source_seq > 0) add_lengths(&r->lengths[SOURCES], at, n, m->source_seq);
+    Data_counts *c = &r->own;
+    if (x->role == LATHE_SEGMENTS) add_packed(&c->lengths[DOCUMENTS], at, n / last, last);
+    if (x->role == LATHE_LENGTHS && m->seq > 0) add_lengths(&c->lengths[TEXTS], at, n, m->seq);
+    if (x->role == LATHE_SOURCE_LENGTHS && m->source_seq > 0) add_lengths(&c->lengths[SOURCES], at, n, m->source_seq);
     if (x->role != LATHE_TARGETS) return;
-    r->targets += n;
-    for (int64_t i = 0; i < n; i++) r->counted += at[i] >= 0;
+    c->targets += n;
+    for (int64_t i = 0; i < n; i++) c->counted += at[i] >= 0;
 }
 
 void note_batch(Data_record *r, const Lathe_entry *e, const char *in)
 {
     if (!r || on_device()) return;
-    r->steps++;
-    r->rows += e->rows;
+    r->own.steps++;
+    r->own.rows += e->rows;
     for (int i = 0; i < e->inputs; i++) note_input(r, &e->input[i], in);
+}
+
+/* ------------------------------------------------------------------ of all ranks */
+
+static void add_other_lengths(Lengths *to, const Lengths *l)
+{
+    if (!l->pieces) return;
+    if (!to->pieces || l->shortest < to->shortest) to->shortest = l->shortest;
+    if (l->longest > to->longest) to->longest = l->longest;
+    to->most_places = l->most_places;
+    to->pieces += l->pieces;
+    to->used += l->used;
+    to->full += l->full;
+    for (int k = 0; k <= BINS; k++) to->bin[k] += l->bin[k];
+}
+
+static void add_counts(Data_counts *to, const Data_counts *c)
+{
+    to->rows += c->rows;
+    to->targets += c->targets;
+    to->counted += c->counted;
+    for (int k = 0; k < KINDS; k++) {
+        add_other_lengths(&to->lengths[k], &c->lengths[k]);
+        to->lengths[k].places += c->lengths[k].places;
+    }
+}
+
+void share_counts(Data_record *r)
+{
+    const int ranks = gpus_of(r->t);
+    Data_counts *of_rank = is_follower(r->t) ? NULL : must_alloc(sizeof *of_rank * (size_t)ranks);
+    gather_bytes(&r->own, (char *)of_rank, sizeof r->own);
+    r->all = r->own;
+    for (int k = 1; k < ranks && of_rank; k++) add_counts(&r->all, &of_rank[k]);
+    free(of_rank);
+}
+
+void add_up_data_record(Data_record *r)
+{
+    if (!r || !shares_steps(r->t)) return;
+    order_counts(r->t);
+    share_counts(r);
 }
 
 /* ------------------------------------------------------------------ the file */
@@ -145,20 +195,21 @@ static json_t *record_json(const Data_record *r)
     const Data *d = r->d, *held = evaluated(d);
     json_t *all = json_object(), *sources = json_array(), *lengths = json_array();
     for (int i = 0; d->epochs && i < d->epochs->n; i++) add_json(sources, source_json(d->epochs, i));
+    const Data_counts *c = shares_steps(r->t) ? &r->all : &r->own;
     for (int k = 0; k < KINDS; k++)
-        if (r->lengths[k].pieces) add_json(lengths, lengths_json(&r->lengths[k], kinds[k]));
+        if (c->lengths[k].pieces) add_json(lengths, lengths_json(&c->lengths[k], kinds[k]));
     put_json(all, "form", json_integer(1));
     put_json(all, "items", json_string(item_word(d)));
     put_json(all, "unit", json_string(has_tokens(d) ? "tokens" : item_word(d)));
     put_json(all, "train", d->epochs ? json_null() : json_integer(d->train)); /* epochs have not read all of it */
     put_json(all, "val", json_integer(d->epochs ? d->epochs->held_rows : held->val));
     put_json(all, "seq", json_integer(d->seq));
-    const int64_t items = r->steps ? r->rows / r->steps : r->items;
+    const int64_t items = c->steps ? c->rows / c->steps : r->items;
     put_json(all, "items_a_step", json_integer(items));
     put_json(all, "places_a_step", json_integer(items * d->seq));
-    put_json(all, "steps", json_integer(r->steps));
-    put_json(all, "targets", json_integer(r->targets));
-    put_json(all, "counted", json_integer(r->counted));
+    put_json(all, "steps", json_integer(c->steps));
+    put_json(all, "targets", json_integer(c->targets));
+    put_json(all, "counted", json_integer(c->counted));
     put_json(all, "sources", sources);
     put_json(all, "lengths", lengths);
     return all;
@@ -176,6 +227,13 @@ static void write_record(const Data_record *r)
     json_decref(all);
 }
 
+Data_record *count_data(const Trainer *t)
+{
+    Data_record *r = must_alloc(sizeof *r);
+    *r = (Data_record){.t = t};
+    return r;
+}
+
 Data_record *open_data_record(const Trainer *t, const Data *d, int64_t items)
 {
     if (t->no_report) return NULL;
@@ -189,6 +247,7 @@ void keep_data_record(Data_record *r)
 {
     double now = r ? seconds_now() - r->started : 0;
     if (!r || now < r->next_file) return;
+    add_up_data_record(r);
     write_record(r);
     r->next_file = 2 * now;
 }

@@ -149,6 +149,13 @@ static bool is_of_turns(const Trainer *t, const Setting *k)
     return t->model->turns && lathe_is_of_turn(k->table, k->name);
 }
 
+Lathe_recipe recipe_of_model(const Lathe_model *m)
+{
+    Lathe_recipe r = m->recipe;
+    if (!r.local_steps && r.outer_lr == 0 && r.outer_momentum == 0) r.outer_lr = 0.7, r.outer_momentum = 0.9;
+    return r;
+}
+
 void set_knob(Trainer *t, const char *name, const char *value)
 {
     const Setting *k = find_knob(name);

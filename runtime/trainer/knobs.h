@@ -9,6 +9,8 @@
 #include <jansson.h>
 
 /* Changes a field of the recipe; unknown names, wrong values and settings fixed when built end the program (2). */
+/* The model's, which has no line for what no description of local steps says (interface/recipe.def). */
+Lathe_recipe recipe_of_model(const Lathe_model *m);
 void set_knob(Trainer *t, const char *name, const char *value);
 void settle_group(Trainer *t); /* group=COLUMN alone means split=group */
 void set_knob_text(Trainer *t, const char *assignment); /* "lr=3e-4" */

@@ -12,8 +12,11 @@
 #include "step/entry.h"
 #include "trainer/travels.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void (*rt_lap)(int kernel);
 
@@ -212,31 +215,55 @@ json_t *lap_rows_json(const Lap_times *p)
     return rows;
 }
 
-static json_t *trace_json(const Lap_times *p)
+static void name_in_trace(json_t *events, const char *what, int row, const char *name)
+{
+    add_json(events, json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "name", what, "ph", "M", "pid", 1, "tid", row, "args",
+                               "name", name));
+}
+
+static json_t *trace_json(const Lap_times *p, const char *process)
 {
     json_t *events = json_array();
     double before = p->begin;
+    name_in_trace(events, "process_name", TRACE_KERNELS, process);
+    name_in_trace(events, "thread_name", TRACE_KERNELS, "kernels, and waiting for ranks");
+    if (laps.pieces || any_travels()) name_in_trace(events, "thread_name", TRACE_RANKS, "between ranks");
     for (int i = 0; i < laps.n; i++) {
         const Lathe_kernel *k = &p->row[p->row_of[laps.at[i].kernel - FIRST_LAP]].k;
         json_t *event = json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f}", "name", k->name, "cat",
-                                  k->flops > 0 ? "product" : "kernel", "ph", "X", "pid", 1, "tid", 1, "ts",
+                                  k->flops > 0 ? "product" : "kernel", "ph", "X", "pid", 1, "tid", TRACE_KERNELS, "ts",
                                   1e6 * (before - p->begin), "dur", 1e6 * (laps.at[i].end - before));
         put_json(event, "args", kernel_json(k));
         add_json(events, event);
         before = laps.at[i].end;
     }
     for (const struct Piece_done *d = laps.piece; d < laps.piece + laps.pieces; d++)
-        add_json(events, json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:{s:I, s:I}}", "name", "gradients done", "cat",
-                                   "ranks", "ph", "i", "s", "t", "pid", 1, "tid", 2, "ts", 1e6 * (d->at - p->begin),
-                                   "args", "first", (json_int_t)d->first, "bytes", (json_int_t)d->bytes));
+        add_json(events,
+                 json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:f, s:{s:I, s:I}}", "name", "gradients done", "cat",
+                           "ranks", "ph", "i", "s", "t", "pid", 1, "tid", TRACE_RANKS, "ts", 1e6 * (d->at - p->begin),
+                           "args", "first", (json_int_t)d->first, "bytes", (json_int_t)d->bytes));
     add_travels(events, p->begin);
     return json_pack("{s:s, s:o}", "displayTimeUnit", "ms", "traceEvents", events);
 }
 
-void write_trace(const Lap_times *p, const char *path)
+static _Noreturn void refuse_trace(const char *path)
 {
-    json_t *all = trace_json(p);
-    if (json_dump_file(all, path, JSON_COMPACT) != 0)
-        fail(EXIT_DATA, path, "the trace cannot be written; choose another file with --trace");
+    fail(EXIT_DATA, path, "the trace cannot be written: %s; choose another file with --trace", error_text(errno));
+}
+
+/* A file that was there stays as it is, and one that was not is not there afterwards. */
+void check_trace(const char *path)
+{
+    const bool there = access(path, F_OK) == 0;
+    const int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd < 0) refuse_trace(path);
+    close(fd);
+    if (!there) unlink(path);
+}
+
+void write_trace(const Lap_times *p, const char *path, const char *process)
+{
+    json_t *all = trace_json(p, process);
+    if (json_dump_file(all, path, JSON_COMPACT) != 0) refuse_trace(path);
     json_decref(all);
 }

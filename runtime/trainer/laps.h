@@ -44,7 +44,9 @@ const char *part_of_step(const Lathe_kernel *k); /* "forward", "backward", "upda
 json_t *kernel_json(const Lathe_kernel *k);
 json_t *times_json(double seconds, double floor); /* in ms */
 json_t *lap_rows_json(const Lap_times *p);
-/* The last step, for chrome://tracing or Perfetto; microseconds.  Ends the program (3) if it cannot. */
-void write_trace(const Lap_times *p, const char *path);
+void check_trace(const char *path); /* ends the program (3) if no trace can be written there */
+/* The last step, for chrome://tracing or Perfetto; microseconds.  process: its name there.  Ends the program (3) if it
+ * cannot. */
+void write_trace(const Lap_times *p, const char *path, const char *process);
 
 #endif

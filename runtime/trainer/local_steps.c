@@ -95,8 +95,8 @@ void open_local_steps(const Trainer *t, char *memory)
     local.element = dtype_size(local.real);
     local.start = memory;
     local.velocity = memory + local.deal.n * local.element;
-    local.rate = r->outer == LATHE_OUTER_MEAN ? 1 : r->outer_lr > 0 ? r->outer_lr : 0.7;
-    local.momentum = r->outer == LATHE_OUTER_MEAN ? 0 : r->outer_momentum > 0 ? r->outer_momentum : 0.9;
+    local.rate = r->outer == LATHE_OUTER_MEAN ? 1 : r->outer_lr;
+    local.momentum = r->outer == LATHE_OUTER_MEAN ? 0 : r->outer_momentum;
 }
 
 void begin_local_steps(const Trainer *t, const Memory *m, int64_t step)

@@ -232,6 +232,7 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
     end_about(r->t, "diverged", step);
     note("step %lld: %s; %s", (long long)step + 1, divergence_text(&s, u->name), kept);
     const bool whole = save_before(r, before);
+    if (adds_gradients(r->t)) add_up_data_record(r->record);
     close_data_record(r->record);
     close_run_profile(r->profile, &r->report);
     report_at_end(r->t);
@@ -240,11 +241,11 @@ static _Noreturn void diverged(Training *r, int64_t step, Step s)
         fail(EXIT_DIVERGED, NULL, "step %lld diverged.  %s.  %s has the parameters before it", (long long)step + 1,
              remedy, before);
     if (!whole) fail(EXIT_DIVERGED, NULL, "step %lld diverged.  %s", (long long)step + 1, remedy);
-    if (gpus_of(r->t) > 1)
+    if (gpus_of(r->t) > 1 || r->data.more)
         fail(EXIT_DIVERGED, NULL,
-             "step %lld diverged.  %s.  %s has the parameters before it; replay computes the rows of "
-             "one rank",
-             (long long)step + 1, remedy, before);
+             "step %lld diverged.  %s.  %s has the parameters before it; replay computes the rows of %s",
+             (long long)step + 1, remedy, before,
+             gpus_of(r->t) > 1 ? "one rank" : "a run that was never resumed with another number of rows");
     fail(EXIT_DIVERGED, NULL, "step %lld diverged.  %s.  To find the operation that caused it, run\n  %s",
          (long long)step + 1, remedy, replay_words(r->t, &r->data, before, step + 1));
 }
@@ -337,7 +338,7 @@ static bool one_step(Training *r)
     r->at.step++;
     for (int k = 0; k < r->turns.n; k++) {
         if (!turn_is_due(&r->turns.at[k], step)) continue;
-        begin_timed(r->profile, &r->turns.at[k]);
+        begin_timed(r->profile, &r->turns.at[k], step);
         begin_turn(r->t, &r->turns.at[k], &r->memory, step, data);
         end_timed(r->profile, &r->turns.at[k]);
         data = 0;
@@ -440,6 +441,7 @@ int train_command(Trainer *t)
     if (t->overfit || t->dry_run) return try_training(&r);
     if (is_follower(t)) {
         if (sends_messages(t)) catch_signals(t);
+        r.record = count_data(t);
         Trial c = trial_of(&r);
         return follow(&c, r.at.step);
     }
@@ -450,6 +452,7 @@ int train_command(Trainer *t)
     if (r.at.step || !has_failed(&r)) save_last(&r);
     const int stopped = interrupted; /* from here on a signal only cuts the scores short */
     evaluate_for_report(&r);
+    add_up_data_record(r.record);
     end_ranks(t);
     if (r.data_ended) tell_end_of_data(&r);
     if (is_tired(&r) && !stopped) tell_patience(&r);

@@ -459,7 +459,7 @@ static void read_line(Trainer *t, const Command *c, int argc, char **argv)
 
 void take_command_words(Trainer *t, const Words *words)
 {
-    *t = (Trainer){.model = t->model, .program = t->program, .command = "train", .recipe = t->model->recipe, .seed = 1};
+    *t = (Trainer){.model = t->model, .program = t->program, .command = "train", .recipe = recipe_of_model(t->model), .seed = 1};
     read_line(t, find_command(t->model, "train"), words->n, (char **)words->at);
 }
 
@@ -479,7 +479,7 @@ int lathe_main(const Lathe_model *model, int argc, char **argv)
         return end_process("trainer", argc < 2 ? EXIT_USAGE : 0);
     }
     const Command *c = find_command(model, argv[1]);
-    Trainer t = {.model = model, .program = argv[0], .command = c->name, .recipe = model->recipe, .seed = 1};
+    Trainer t = {.model = model, .program = argv[0], .command = c->name, .recipe = recipe_of_model(model), .seed = 1};
     expect_ranks(&t);
     read_line(&t, c, argc, argv);
     if (!t.out && wants_run_folder(t.command)) t.out = default_folder(&t);

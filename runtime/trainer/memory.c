@@ -313,6 +313,13 @@ int64_t bytes_of_run(const Trainer *t)
     return t->model->planned_bytes + parts_sum(run, true) - parts_sum(plan, true);
 }
 
+Rank_plan plan_of_rank(const Trainer *t)
+{
+    const Parts plan = planned_parts(t->model), own = parts_of_gpu(t, plan);
+    return (Rank_plan){t->model->planned_bytes + parts_sum(own, true) - parts_sum(plan, true), own.moments, own.step,
+                       own.shared};
+}
+
 /* The plan must be large enough for a run without texts, and must be the sum of its lines. */
 static void check_plan(const Lathe_model *m, bool run, Parts plan, Parts need)
 {

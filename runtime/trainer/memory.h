@@ -19,5 +19,9 @@ int64_t shard_bytes(const Trainer *t);      /* bytes of one moment on this proce
 int64_t sharded_bytes(const Trainer *t, const Lathe_recipe *r); /* of all that it keeps for the optimizer */
 char *optimizers_with_room(const Trainer *t); /* "sgd, adamw": what --set optimizer=… may be in this plan, by the other settings */
 int64_t bytes_of_run(const Trainer *t);     /* of the plan; with several devices, of each */
+typedef struct Rank_plan { /* bytes of the plan of each rank, as `lathe plan` has them: in all, and what ranks have other sizes of */
+    int64_t all, optimizer, step, shared;
+} Rank_plan;
+Rank_plan plan_of_rank(const Trainer *t);
 
 #endif

@@ -147,6 +147,7 @@ int profile_command(Trainer *t)
     Memory m;
     Step_turns turns;
     int (*order)(const void *, const void *) = row_order(t);
+    if (t->trace) check_trace(t->trace);
     check_memory(t);
     use_threads(t);
     if (!t->model->device) p.rates.copy = copy_rate(t->model->planned_bytes);
@@ -166,7 +167,7 @@ int profile_command(Trainer *t)
     p.laps.grads = m.grads;
     run_steps(&p, u, &m);
     settle_laps(&p.laps, &p.rates);
-    if (t->trace) write_trace(&p.laps, t->trace);
+    if (t->trace) write_trace(&p.laps, t->trace, "trainer profile");
     qsort(p.laps.row, (size_t)p.laps.rows, sizeof *p.laps.row, order);
     if (t->json) print_object(&p);
     else print_table(&p);

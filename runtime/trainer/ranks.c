@@ -13,6 +13,7 @@
 #include "model/block.h"
 #include "model/run.h"
 #include "model/tables.h"
+#include "ranks/beats.h"
 #include "ranks/courier.h"
 #include "step/average.h"
 #include "step/carry.h"
@@ -47,6 +48,7 @@ typedef enum Ranks_order {
     RANKS_SHOW_MEAN,
     RANKS_SHOW_TRAINED,
     RANKS_EVALUATE,
+    RANKS_COUNT,
     RANKS_MEET,
     RANKS_END
 } Ranks_order;
@@ -79,6 +81,7 @@ void check_ranks(Trainer *t)
     if (t->processes > 1) t->gpus = t->processes;
     if (t->gpus > most)
         fail(EXIT_USAGE, NULL, "%s %lld: expected 1 to %lld", option_of(t), (long long)t->gpus, (long long)most);
+    (void)ranks_patience(); /* here a mistake in it can still be told */
     take_promise(t);
     if (gpus_of(t) == 1) return;
     if (t->model->one_rank)
@@ -286,6 +289,8 @@ void order_mean(const Trainer *t, bool shown)
     if (t->ranks) give_order(t, shown ? RANKS_SHOW_MEAN : RANKS_SHOW_TRAINED);
 }
 
+void order_counts(const Trainer *t) { give_order(t, RANKS_COUNT); }
+
 typedef struct Asked { /* with RANKS_EVALUATE */
     int64_t share, number;
 } Asked;
@@ -351,6 +356,7 @@ static void follow_step(const Trial *c, int64_t step)
     }
     set_scalars(e, c->memory->call, c->t->seed, step, 0);
     set_first_row(c, e);
+    note_batch(c->record, e, c->memory->call);
     begin_turn(c->t, &c->turns->at[0], c->memory, step, 0);
     while (turn_must_end()) end_followed(c->t);
 }
@@ -407,6 +413,7 @@ int follow(const Trial *c, int64_t step)
         case RANKS_SHOW_MEAN: show_mean_of_ranks(c->t, o, m); break;
         case RANKS_SHOW_TRAINED: show_trained(o, m->params, m->grads); break;
         case RANKS_EVALUATE: share_evaluation(c, step); break;
+        case RANKS_COUNT: share_counts(c->record); break;
         case RANKS_MEET: meet(c->t, m, step); break;
         case RANKS_END:
             if (c->t->model->device) close_device();

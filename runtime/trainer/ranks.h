@@ -35,6 +35,7 @@ void order_step(const Trainer *t);                    /* orders followers to tak
 void meet_ranks(const Trainer *t, const Memory *m, int64_t step, bool ends); /* after local steps, where ranks must (trainer/local_steps.h) */
 void order_mean(const Trainer *t, bool shown);        /* orders them to show the mean of weights; what is trained */
 void order_share(const Trainer *t, Share what, int64_t number); /* orders them to do theirs of an evaluation */
+void order_counts(const Trainer *t);                  /* orders them to hand in what they have counted (trainer/data_record.h) */
 /* Copies every rank's parts into the whole arrays; ranks on processors begin to write theirs into files in `folder`. */
 void gather_ranks(const Trainer *t, const Optimizer *o, const Memory *m, const char *folder, Fault *f);
 void end_ranks(const Trainer *t);

@@ -417,6 +417,7 @@ static void start_replay(Replay *r, Trainer *t)
     find_start(r);
     find_teacher(t, r->checkpoint ? &r->from : NULL);
     open_run_data(&r->data, t, true);
+    if (r->checkpoint) continue_items(&r->data, &r->from);
     check_carried(r);
     use_threads(t);
     take_memory(&r->memory, t, true, true, entries);

@@ -2,7 +2,7 @@
  *
  * Some steps are timed as they run: the 3rd to the 10th of each turn, and those whose number is a power of two, so that
  * a long run is told by all of it.  A timed step reads the clock after each kernel; nothing that it computes changes.
- * With --trace, the last of the first ten is written kernel by kernel.
+ * With --trace, the last of the first ten is written kernel by kernel; of local steps one after which ranks meet.
  * The file is written 2, 4, 8, … seconds after the start and at the end, so a killed run has one, too.  What this
  * machine can do is measured after a minute, in the memory of calls, which no step expects to find as it was, and at
  * the end in all of the run's memory; each time takes a hundredth of the time that the run has taken, at most. */
@@ -13,6 +13,7 @@
 #include "math/measure.h"
 #include "step/entry.h"
 #include "trainer/laps.h"
+#include "trainer/local_steps.h"
 #include "trainer/ranks.h"
 
 #include <math.h>
@@ -28,19 +29,26 @@ struct Run_profile {
     const Memory *memory;
     Machine_rates rates;
     double started, next_file;
-    bool timing, rated;
+    bool timing, rated, meets, due;        /* meets: after the step under way; due: the trace is to be written */
+    bool written;                          /* the trace */
     const Lap_times *traced;               /* whose last step is to be written as a trace */
     const Lathe_entry *entry[LATHE_TURNS]; /* of each turn: whose steps are timed, those with most micro-batches */
     int64_t steps, taken[LATHE_TURNS];     /* steps: all of them; taken: those, of each turn */
     Lap_times laps[LATHE_TURNS];
 };
 
+void check_run_trace(const Trainer *t)
+{
+    if (!t->trace) return;
+    if (t->no_profile || t->model->device)
+        fail(EXIT_USAGE, NULL, "--trace: %s",
+             t->model->device ? "steps on a GPU are traced by `trainer profile --trace FILE`"
+                              : "the first steps are timed for it; leave --no-profile out");
+    check_trace(t->trace);
+}
+
 Run_profile *open_run_profile(const Trainer *t, const Step_turns *turns, const Memory *m)
 {
-    if (t->trace && (t->no_profile || on_device()))
-        fail(EXIT_USAGE, NULL, "--trace: %s",
-             on_device() ? "steps on a GPU are traced by `trainer profile --trace FILE`"
-                         : "the first steps are timed for it; leave --no-profile out");
     if (t->no_profile || on_device()) return NULL;
     Run_profile *p = must_alloc(sizeof *p);
     *p = (Run_profile){.t = t, .turns = turns, .memory = m, .started = seconds_now(), .next_file = first_file};
@@ -53,17 +61,23 @@ Run_profile *open_run_profile(const Trainer *t, const Step_turns *turns, const M
 
 static void write_step(Run_profile *p)
 {
-    if (p->traced) write_trace(p->traced, p->t->trace);
+    const int ranks = gpus_of(p->t);
+    if (!p->traced) return;
+    write_trace(p->traced, p->t->trace, ranks > 1 ? text_of("trainer, rank 0 of %d", ranks) : "trainer");
     p->traced = NULL;
+    p->due = false;
+    p->written = true;
 }
 
 static bool is_timed(int64_t number) { return number > WARM && (number <= SOON || (number & (number - 1)) == 0); }
 
-void begin_timed(Run_profile *p, const Turn *u)
+void begin_timed(Run_profile *p, const Turn *u, int64_t step)
 {
     if (!p) return;
+    const int64_t number = ++p->taken[u->number];
     p->steps += u->number == 0;
-    p->timing = u->entry == p->entry[u->number] && is_timed(++p->taken[u->number]);
+    p->meets = p->t->trace && !p->written && number > WARM && must_meet(p->t, step + 1, false);
+    p->timing = u->entry == p->entry[u->number] && (is_timed(number) || p->meets);
     if (p->timing) begin_laps(&p->laps[u->number]);
 }
 
@@ -73,9 +87,10 @@ void end_timed(Run_profile *p, const Turn *u)
     end_laps();
     count_laps(&p->laps[u->number]);
     p->timing = false;
-    if (!p->t->trace || p->taken[u->number] > SOON) return;
+    if (!p->t->trace || p->written) return;
     p->traced = &p->laps[u->number];
-    if (p->taken[u->number] == SOON) write_step(p);
+    if (steps_locally(p->t)) p->due = p->meets && p->taken[u->number] + p->t->recipe.local_steps > SOON;
+    else if (p->taken[u->number] == SOON) write_step(p);
 }
 
 /* ------------------------------------------------------------------ the file */
@@ -146,6 +161,7 @@ static void write_run_profile(Run_profile *p, const Report *r)
 void keep_run_profile(Run_profile *p, const Report *r)
 {
     double now = p ? seconds_now() - p->started : 0;
+    if (p && p->due) write_step(p);
     if (!p || now < p->next_file) return;
     if (!p->rated && now >= rates_after) measure_rates(p, p->memory->call, p->memory->call_bytes);
     write_run_profile(p, r);

@@ -28,6 +28,7 @@
 #include "trainer/ranks.h"
 #include "trainer/reference.h"
 #include "trainer/report.h"
+#include "trainer/run_profile.h"
 #include "trainer/samples.h"
 #include "trainer/shards.h"
 #include "trainer/selftest.h"
@@ -85,7 +86,7 @@ static void settle_steps(Training *r)
     int64_t items = t->epochs   ? t->epochs * epoch_items(&r->data)
                     : t->tokens ? items_for_units(&r->data, t->tokens)
                                 : 0;
-    if (items) t->recipe.steps = steps_of_rows(t->model, (items + gpus_of(t) - 1) / gpus_of(t));
+    if (items) t->recipe.steps = steps_for_items(&r->data, items);
     if (t->recipe.steps < 1)
         fail(EXIT_USAGE, NULL,
              "the description does not say how long to train; give --steps N, --epochs N or --tokens N");
@@ -270,10 +271,12 @@ void prepare_training(Training *r, Trainer *t)
     r->t = t;
     r->entry = need_entry(t->model, ENTRY_train);
     check_ranks(t);
+    if (!is_follower(t)) check_run_trace(t);
     check_memory(t);
     find_start(r);
     settle_val_data(t);
     open_run_data(&r->data, t, true);
+    if (t->resume) continue_items(&r->data, &r->from);
     if (t->memory_limit && r->data.row) check_data_memory(t, data_heap(&r->data));
     open_val_data(&r->data, t);
     settle_origin(t, r->data.tokenizer);
@@ -304,7 +307,8 @@ void start_training(Training *r)
 
 Trial trial_of(Training *r)
 {
-    return (Trial){r->t, &r->data, &r->memory, &r->turns, r->entry, r->samples, r->texts, r->items, r->evaluates};
+    return (Trial){r->t,       &r->data, &r->memory, &r->turns,    r->entry,
+                   r->samples, r->texts, r->items,   r->evaluates, r->record};
 }
 
 /* --overfit, --dry-run */

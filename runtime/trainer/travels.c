@@ -43,6 +43,8 @@ double waited_for_ranks(void)
     return waited;
 }
 
+bool any_travels(void) { return travels.n[0] + travels.n[1] > 0; }
+
 /* Of a trace that begins at 0, µs.  Waits lie inside the kernels' row.  Several buckets are on their way at once: their
  * events may overlap. */
 static void add_event_of(json_t *events, const Travel *t, double begin)
@@ -54,22 +56,23 @@ static void add_event_of(json_t *events, const Travel *t, double begin)
     const int id = (int)json_array_size(events);
     if (t->kind == TRAVEL_WAIT) {
         add_json(events, json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f}", "name", name, "cat", "ranks", "ph", "X",
-                                   "pid", 1, "tid", 1, "ts", from, "dur", to - from));
+                                   "pid", 1, "tid", TRACE_KERNELS, "ts", from, "dur", to - from));
         return;
     }
     for (int ends = 0; ends < 2; ends++)
         add_json(events, json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:{s:I}}", "name", name, "cat", "ranks", "ph",
-                                   ends ? "e" : "b", "id", id, "pid", 1, "tid", 2, "ts", ends ? to : from, "args",
+                                   ends ? "e" : "b", "id", id, "pid", 1, "tid", TRACE_RANKS, "ts", ends ? to : from, "args",
                                    "bytes", (json_int_t)t->bytes));
 }
 
+/* What ended before the step, such as when ranks last met, is left out. */
 void add_travels(json_t *events, double begin)
 {
     for (int back = 1; back >= 0; back--) {
         const int step = back ? 1 - travels.step : travels.step;
         for (int i = 0; i < travels.n[step]; i++) {
             const Travel *t = &travels.at[step][i];
-            if (!back || !(t->end > 0) || t->end > begin) add_event_of(events, t, begin);
+            if (!(t->end > 0) || t->end > begin) add_event_of(events, t, begin);
         }
     }
 }

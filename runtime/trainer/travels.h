@@ -3,6 +3,7 @@
 #define LATHE_TRAINER_TRAVELS_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum Travel_kind { TRAVEL_GRADIENTS, TRAVEL_PARAMETERS, TRAVEL_WAIT } Travel_kind;
@@ -18,6 +19,8 @@ Travel *begin_travel(Travel_kind kind, int64_t bytes);
 void end_travel(void *travel); /* also by the courier's thread, before an exchange counts as ended */
 void end_wait(Travel *wait);
 double waited_for_ranks(void); /* seconds of the step, until now */
+enum { TRACE_KERNELS = 1, TRACE_RANKS }; /* rows of a Chrome trace */
+bool any_travels(void); /* in this step */
 void add_travels(json_t *events, double begin); /* to a Chrome trace that begins then; none with one rank */
 
 #endif

@@ -6,6 +6,7 @@
 #include "interface/lathe_model.h"
 #include "model/block.h"
 #include "step/turn.h"
+#include "trainer/data_record.h"
 #include "trainer/eval.h"
 #include "trainer/samples.h"
 #include "trainer/trainer.h"
@@ -23,6 +24,7 @@ typedef struct Trial { /* a run that is ready to begin */
     Text_eval *texts;    /* NULL: no texts for evaluation */
     int64_t items;       /* of a step */
     bool evaluates;
+    Data_record *record; /* NULL: none */
 } Trial;
 /* trainer/check.c: trials before a run; they return the exit code and write nothing. */
 int overfit(const Trial *c);

@@ -18,7 +18,7 @@ cat README.md ARCHITECTURE.md compiler/*/*.c | head -c 200000 >"$work/text"
 
 # run NAME RATE: sets step, backward, ranks (ms: median; of a step, in the mean)
 run() {
-    LATHE_WIRE_RATE=$2 "$work/model/trainer" train --data "$work/text" --ranks 2 --out "$work/$1" --trace "$work/$1.json" \
+    env ${2:+LATHE_WIRE_RATE=$2} "$work/model/trainer" train --data "$work/text" --ranks 2 --out "$work/$1" --trace "$work/$1.json" \
         --steps 14 --set log_every=1 --set eval_every=0 --val-fraction 0 >>"$work/log" 2>&1
     step=$(sed -n 's/.*"split":"train".*"time":\([0-9.]*\).*/\1/p' "$work/$1/metrics.jsonl" |
         awk 'NR > 3 { print 1000 * ($1 - before) } { before = $1 }' | sort -n | awk '{ at[NR] = $1 } END { print at[int((NR + 1) / 2)] }')
@@ -29,7 +29,7 @@ run() {
 bytes=$("$work/model/trainer" info --json | sed -n 's/.*"parameter_count": *\([0-9]*\).*/\1/p' | awk '{ print 4 * $1 }')
 : >"$work/rows"
 for round in $(seq "$rounds"); do
-    run free 0
+    run free ""
     free=$step rate=$(awk "BEGIN { print $bytes / ($backward / 1000) }") reduce=$backward waited=$ranks
     run slow "$rate"
     echo "$round $free $reduce $step $ranks $waited" | tee -a "$work/rows" | awk -v rate="$rate" '{

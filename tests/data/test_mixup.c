@@ -120,14 +120,18 @@ static void check_batches(void)
         recipe = (Lathe_recipe){.mixup = k != 1 ? 0.4 : 0, .cutmix = k != 0 ? 1 : 0};
         begin_probe(&is, 3);
         was = is;
-        mix_pictures(&form, &is.entry, (char *)&is, turns);
+        Next_row *next = open_next_row(&is.entry);
+        memcpy(next->in, is.image[0], sizeof is.image[0]);
+        memcpy(next->in + next->entry.input[1].offset, &classes[0], sizeof classes[0]);
+        mix_pictures(&form, &is.entry, (char *)&is, turns, next);
+        close_next_row(next);
         check_mixed(&was, &is);
         expect(reads_mixtures(&is.entry) && is_made_by_mixing(&recipe, &is.entry, &is.tensor[2]) &&
                    is_made_by_mixing(&recipe, &is.entry, &is.tensor[3]) &&
                    !is_made_by_mixing(&recipe, &is.entry, &is.tensor[1]),
                "inputs that are not in the data");
         is = was;
-        mix_pictures(&form, &is.entry, (char *)&is, NULL);
+        mix_pictures(&form, &is.entry, (char *)&is, NULL, NULL);
         expect(memcmp(was.image, is.image, sizeof is.image) == 0, "no picture is mixed in evaluation");
         for (int r = 0; r < ROWS; r++) expect(is.share[r] == 1 && is.other[r] == classes[r], "row %d is its own", r);
     }
@@ -175,7 +179,7 @@ static void check_arrays(int channels)
         }
         expect(changed, "way %zu changes pixels", k);
         is = was;
-        vary_row_pictures(v, &is.entry, (char *)&is, NULL);
+        mix_row_pictures(v, &is.entry, (char *)&is, NULL, NULL);
         expect(memcmp(was.image, is.image, sizeof is.image) == 0, "way %zu changes nothing in evaluation", k);
     }
 }

@@ -153,10 +153,10 @@ static void check_interlaced(void)
 
 enum { ROWS = 6, PICTURES = 20 };
 
-static void give(void *with, int64_t step, int64_t n, File_turn *turn)
+static File_turn give(void *with, int64_t step, int64_t rows, int64_t k)
 {
     (void)with;
-    for (int64_t k = 0; k < n; k++) turn[k] = (File_turn){(step * n + k) * 7 % PICTURES, (step * n + k) / PICTURES};
+    return (File_turn){(step * rows + k) * 7 % PICTURES, (step * rows + k) / PICTURES};
 }
 
 /* The bytes of step `step`, reached from `from`. */
@@ -203,7 +203,7 @@ static void check_stand_in(void)
     open_probe(p, forms[0], ROWS, paths, 2, true);
     const File_index *s = index_of_files(p->pictures);
     File_turn turn[ROWS];
-    give(NULL, 0, ROWS, turn);
+    for (int k = 0; k < ROWS; k++) turn[k] = give(NULL, 0, ROWS, k);
     for (int k = 0; k < ROWS; k += 3) /* the first, whose place is the last's, and the fourth */
         if (truncate(name_of_file(s, turn[k].item), s->at[turn[k].item].bytes / 2) != 0) perror("truncate");
     for (int k = 0; k < ROWS; k += 3) s->at[turn[k].item].bytes /= 2;

@@ -215,10 +215,10 @@ static void write_tone(const char *path, int rate, int n, int seed)
 
 enum { ROWS = 6, TONES = 20 };
 
-static void give(void *with, int64_t step, int64_t n, File_turn *turn)
+static File_turn give(void *with, int64_t step, int64_t rows, int64_t k)
 {
     (void)with;
-    for (int64_t k = 0; k < n; k++) turn[k] = (File_turn){(step * n + k) * 7 % TONES, (step * n + k) / TONES};
+    return (File_turn){(step * rows + k) * 7 % TONES, (step * rows + k) / TONES};
 }
 
 /* The bytes of step `step`, reached from `from`. */
@@ -254,10 +254,10 @@ static void check_batches(void)
     for (int i = 0; i < ROWS; i++) expect(label[i] >= 0 && label[i] < 3, "class %d", label[i]);
 }
 
-static void give_only(void *with, int64_t step, int64_t n, File_turn *turn)
+static File_turn give_only(void *with, int64_t step, int64_t rows, int64_t k)
 {
-    (void)with;
-    for (int64_t k = 0; k < n; k++) turn[k] = (File_turn){0, step};
+    (void)with, (void)rows, (void)k;
+    return (File_turn){0, step};
 }
 
 /* In training each epoch has its own masks, and nothing but masks differs. */

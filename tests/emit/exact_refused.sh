@@ -16,8 +16,8 @@ gpt='models/gpt.lua --config char --set layers=1'
 # shellcheck disable=SC2086
 {
     refused 2 'expected a number of rows' $gpt --exact-sums 0
-    refused 1 'gpt.lua:[0-9]*: .*batch = 12 is no multiple' $gpt --exact-sums 8
-    refused 1 'gpt.lua:[0-9]*: .*12 groups of 1 row.*only a power of two' $gpt --exact-sums 1
+    refused 2 'gpt.lua:[0-9]*: .*batch = 12 is no multiple' $gpt --exact-sums 8
+    refused 2 'gpt.lua:[0-9]*: .*12 groups of 1 row.*only a power of two' $gpt --exact-sums 1
     refused 2 'it is for processors' $gpt --exact-sums 3 --target cuda
     refused 2 'it is for trainers' $gpt --exact-sums 3 --library
     refused 2 'noise_scale' $gpt --exact-sums 3 --set noise_scale=true --set accumulate=2

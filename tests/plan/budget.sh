@@ -28,6 +28,10 @@ echo "note: $(planned "$TMP/all.json") bytes, with --memory 60% $(planned "$TMP/
 [ "$(planned "$TMP/part.json")" -le "$limit" ] || complain "60% of the activations take more than that"
 grep -q '"taken": true' "$TMP/part.json" || complain "the plans that were tried are not in the JSON object"
 
+# Of several ranks the plan of each is what fits.
+plan --memory "$limit" --ranks 3 >"$TMP/rank.json"
+[ "$(planned "$TMP/rank.json")" -le "$limit" ] || complain "a rank of three takes $(planned "$TMP/rank.json") bytes of $limit"
+
 train all
 train part --memory 60%
 train bytes --memory "$limit"

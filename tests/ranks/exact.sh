@@ -35,8 +35,14 @@ run exact4x2 micro
 same one micro || tell "micro-batches: other bits"
 run exact4 two --ranks 2
 same one two || tell "2 ranks: other bits"
+grep -q '"pieces":[1-9]' "$TMP/one/data.json" && cmp "$TMP/one/data.json" "$TMP/two/data.json" >"$TMP/said" 2>&1 || tell "2 ranks: another data.json"
 run exact2 four --ranks 4
 same one four || tell "4 ranks: other bits"
+# resumed with as many rows by another number of ranks: the same bits, and no word of another order
+run exact8 parts --steps 3
+run exact4 parts --ranks 2 --steps 5 --resume
+grep -q 'another order' "$TMP/said" && tell "sums in another order"
+same one parts || tell "resumed by 2 ranks: other bits"
 for mpi in openmpi mpich; do
     before=$(by $mpi 4) || { echo "note: $before"; continue; }
     run exact2 $mpi

@@ -1,5 +1,5 @@
-# kinds.sh: several ranks train as one does with as many rows: models of each kind of data, losses over counts, draws and carried
-# states; the same bits by wires and by each MPI that is here, and again where a run is resumed; the plan's bytes are taken.
+# kinds.sh: several ranks train as one does with as many rows: models of each kind of data, losses over counts, mixed pictures, draws
+# and carried states; the same bits by wires and by each MPI that is here, and again where a run is resumed; the plan's bytes are taken.
 # LATHE_LONG: more kinds of data and optimizers, and 3 and 4 ranks.
 set -eu
 export LATHE_CACHE=off OMP_NUM_THREADS=1 LATHE_RANK_BUCKET=65536
@@ -53,6 +53,7 @@ kind() {
     run "$kind" "$kind.$ranks" --ranks "$ranks" "$@"
     same "$TMP/$kind.1" "$TMP/$kind.$ranks" 1e-11
     near "$kind.1" "$kind.$ranks"
+    cmp "$TMP/$kind.1/data.json" "$TMP/$kind.$ranks/data.json" >"$TMP/said" 2>&1 || tell "$kind: another data.json"
 }
 
 # ---- a table; norms of several chunks; a mean of the weights; parts of it by each MPI, and where it is resumed by others
@@ -82,12 +83,26 @@ usual='--steps 6 --set eval_every=3 --set clip=0.5 --set decay=0.1'
         alike mlp.2 mlp.$mpi
     done
     before=
+    must env -u LATHE_RANK_BUCKET "$TMP/mlp/trainer" train $data --ranks 2 --steps 1 --out "$TMP/planned"
+    grep -q "\"ranks\":2.*\"memory\":{\"planned\":$planned," "$TMP/planned/run.json" || tell "another plan in run.json than $planned bytes"
+    "$LATHE" diff "$TMP/mlp.1" "$TMP/mlp.2" >"$TMP/said" 2>&1 && tell "no difference"
+    grep -q '^ *ranks  *1  *2$' "$TMP/said" || tell "the numbers of ranks do not differ"
     run mlp mlp.parts --ranks 2 $usual --steps 3 --set schedule_steps=6
     cp -r "$TMP/mlp.parts" "$TMP/mlp.alone"
     run mlp mlp.parts --ranks 2 --steps 6 --resume
     alike mlp.2 mlp.parts
     run mlp.one mlp.alone --steps 6 --resume
     near mlp.1 mlp.alone
+    # with half the rows in a step the order goes on where it stood: three steps of 12 rows are six of 6, into the next epoch
+    still='--set lr=0 --set eval_every=0'
+    run mlp mlp.half $still --steps 40
+    run mlp mlp.halved $still --steps 3 --ranks 2
+    run mlp mlp.halved --resume --steps 37
+    for half in mlp.half:7 mlp.halved:4; do
+        sed -n "s/.*\"step\":\([0-9]*\),.*\"loss\":\([0-9.e-]*\),.*\"rows\":\([0-9]*\).*/\1 \2 \3/p" "$TMP/${half%:*}/metrics.jsonl" |
+            awk -v from="${half#*:}" '$1 >= from { print $2, $3 }' >"$TMP/${half%:*}/goes.on"
+    done
+    [ "$(wc -l <"$TMP/mlp.half/goes.on")" = 35 ] && cmp "$TMP/mlp.half/goes.on" "$TMP/mlp.halved/goes.on" >"$TMP/said" 2>&1 || tell "other rows after a step of half as many"
 }
 
 # ---- text: draws of dropout by row, micro-batches; targets that are counted; epochs of documents; carried states
@@ -116,6 +131,24 @@ noise() { sed -n 's/.*"noise_scale":\([-0-9.e]*\).*/\1/p' "$TMP/$1/metrics.jsonl
     noise noise.2 >"$TMP/near.b"
     paste "$TMP/near.a" "$TMP/near.b" | awk '{ off = ($1 - $2) / $1; if (off * off > 1e-10) { print; bad = 1 } } END { exit bad || NR < 3 }' >"$TMP/said" ||
         tell "another noise scale"
+}
+
+# ---- pictures, varied and mixed with the next one of the step: in files, some of which are damaged, and in arrays
+. tests/npy
+must ${CC:-cc} tests/models/draw_pictures.c -o "$TMP/draw" -ljpeg -lpng
+must "$TMP/draw" "$TMP/colours" 20
+for damaged in red/01.png red/07.png green/04.jpg green/11.png 'deep blue/02.jpg' 'deep blue/13.png'; do
+    head -c 150 "$TMP/colours/$damaged" >"$TMP/part" && mv "$TMP/part" "$TMP/colours/$damaged"
+done
+npy "$TMP/image.npy" '(83, 6, 6)' "$(some_bytes 2988)"
+npy "$TMP/label.npy" '(83,)' "$(some_bytes 83)"
+mixed='--steps 9 --set eval_every=3 --set mixup=0.4 --set cutmix=1'
+# shellcheck disable=SC2086
+{
+    data="--data $TMP/colours"
+    kind files 2 8 tests/models/snapshots.lua -- $mixed --set bad_records=6
+    data="--data $TMP/image.npy $TMP/label.npy"
+    kind arrays 2 12 models/vit.lua --set side=6 --set layers=1 --set width=16 --set heads=1 --set varied=true --set mixup=0.4 -- $mixed
 }
 
 # ---- in the long form: pairs in epochs, Muon, Lion, 3 and 4 ranks

@@ -75,6 +75,8 @@ sgd='--ranks 2 --steps 12 --set optimizer=sgd'
     run exact nesterov $sgd --set lr=0.07 --set momentum=0.9 --set nesterov=1
     run exact outer $sgd --set lr=0.1 --set local_steps=1
     near nesterov outer
+    run exact plain $sgd --set lr=0.1 --set local_steps=1 --set outer_lr=1 --set outer_momentum=0
+    near sgd plain
     cmp -s "$(newest sgd)/model.safetensors" "$(newest outer)/model.safetensors" && tell "momentum changes nothing"
 }
 
@@ -84,6 +86,17 @@ local='--ranks 3 --set local_steps=5 --set send_gradients=bf16'
 {
     run exact local $local --steps 200 --set save_every=7
     awk "BEGIN { exit !($(last_loss local) < 0.5) }" || tell "local steps do not train: $(last_loss local)"
+    # a trace shows a meeting, and names its rows
+    run exact traced $local --steps 24 --set local_steps=12 --trace "$TMP/trace.json"
+    tr '{' '\n' <"$TMP/trace.json" | awk '
+        /"thread_name"|"process_name"/ { names++ }
+        /"rank 0 of 3|"between ranks"/ || /trainer, rank 0 of 3/ { named++ }
+        /"ph":"X"/ && /"cat":"kernel"/ { kernels++ }
+        /"name":"gradients".*"ph":"b"/ { goes++ }
+        /"name":"parameters".*"ph":"b"/ { comes++ }
+        /"ts":-/ { early++ }
+        END { print names, named, kernels, goes, comes, early; exit !(names == 3 && named == 2 && kernels && goes && comes && !early) }' >"$TMP/said" ||
+        tell "the trace of local steps"
     run exact begun $local --steps 100
     run exact begun $local --steps 200 --resume
     alike local begun
@@ -111,6 +124,10 @@ refused() { # CODE WORDS OPTIONS…
     timeout 60 "$TMP/exact/trainer" train --data "$TMP/table.csv" --out "$TMP/refused" "$@" >"$TMP/said" 2>&1 || status=$?
     { [ $status = "$code" ] && grep -q "$words" "$TMP/said"; } || tell "exit code $status, without \"$words\": $*"
 }
+refused 3 'no/such/trace: error: the trace cannot be written: no such file' --ranks 2 --trace "$TMP/no/such/trace"
+[ ! -e "$TMP/refused" ] || tell "a run was begun without its trace"
+LATHE_RANK_PATIENCE=abc refused 2 'LATHE_RANK_PATIENCE=abc: expected a number of seconds above 0' --ranks 2
+LATHE_WIRE_RATE=-1 refused 2 'LATHE_WIRE_RATE=-1: expected a number of bytes a second above 0' --ranks 2
 refused 2 'local_steps=4: this run keeps a mean' --ranks 2 --set local_steps=4 --set ema=0.9
 refused 2 'eval_epochs' --ranks 2 --set local_steps=4 --set eval_epochs=1
 refused 2 'did you mean bf16' --ranks 2 --set send_gradients=bf15
