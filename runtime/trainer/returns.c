@@ -15,6 +15,7 @@ static struct Returns {
     int64_t exchange[LATHE_MOST_DEALT]; /* of each bucket, or 0: it is there */
     int order[LATHE_MOST_DEALT], n;     /* buckets as they were needed first */
     bool has_order[LATHE_MOST_DEALT];
+    bool said[LATHE_MOST_DEALT]; /* train says when it is needed */
 } returns;
 
 static void await_bucket(int k)
@@ -39,6 +40,7 @@ static void needed_here(const void *first, int64_t bytes)
     if (to > returns.deal.n) to = returns.deal.n; /* frozen ones lie behind */
     for (int64_t k = from / each; k * each < to; k++) {
         note_order((int)k);
+        returns.said[k] = true;
         await_bucket((int)k);
     }
 }
@@ -57,6 +59,12 @@ int bucket_to_return(int i)
 }
 
 void note_return(int bucket, int64_t exchange) { returns.exchange[bucket] = exchange; }
+
+void await_unsaid(void)
+{
+    for (int k = 0; k < returns.deal.buckets; k++)
+        if (!returns.said[k]) await_bucket(k);
+}
 
 void await_returns(void)
 {

@@ -365,6 +365,7 @@ void compute_shared(const Turn *u, const Lathe_call *call, int64_t step, Turn_re
 {
     rank_does(RANK_COMPUTES, step);
     begin_adding(call->grads);
+    await_unsaid();
     compute_gradients(u, call, r);
     rank_does(RANK_ADDS, step);
     end_adding(u, call, r);
