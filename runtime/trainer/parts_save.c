@@ -125,12 +125,17 @@ static bool sees_files(void)
 {
     const char *apart = getenv("LATHE_RANKS_APART");
     if (own_rank() == 0) return true;
-    if (save.unseen || (apart && own_rank() >= atoi(apart))) return false;
+    if (save.unseen) return false;
     char *sign = sign_path();
     const double from = seconds_now();
-    while (access(sign, F_OK) != 0 && seconds_now() - from < LATE) nanosleep(&(struct timespec){0, 50000000}, NULL);
-    if (access(sign, F_OK) == 0) open_part_files(&save.fault);
-    else save.unseen = true;
+    const bool hidden = apart && own_rank() >= atoi(apart);
+    while (!hidden && access(sign, F_OK) != 0 && seconds_now() - from < LATE)
+        nanosleep(&(struct timespec){0, 50000000}, NULL);
+    if (!hidden && access(sign, F_OK) == 0) open_part_files(&save.fault);
+    else {
+        save.unseen = true;
+        note("this rank does not see %s: it sends its parts of checkpoints to rank 0", save.asked->folder);
+    }
     free(sign);
     if (!save.unseen && !save.fault.path) return true;
     close_part_files();
