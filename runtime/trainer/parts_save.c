@@ -252,7 +252,7 @@ typedef struct Window { /* of the bytes of each rank that does not see the files
     int64_t each;
 } Window;
 
-static void count_piece(void *with, const Part_piece *p)
+static void count_bytes_of_rank(void *with, const Part_piece *p)
 {
     const Window *w = with;
     w->at[p->rank] += p->bytes;
@@ -315,7 +315,7 @@ static void move_file_by_messages(Part_file file)
     const int ranks = all_ranks();
     int64_t room, most = 0, *all = must_alloc((size_t)ranks * sizeof *all);
     Window w = {.file = file, .at = all, .room = room_of_messages(&room)};
-    each_part_piece(&save.a, file, count_piece, &w);
+    each_part_piece(&save.a, file, count_bytes_of_rank, &w);
     w.at = must_alloc((size_t)ranks * sizeof *w.at);
     w.each = room / (ranks - 1);
     for (int k = 1; k < ranks; k++)
@@ -411,7 +411,7 @@ typedef struct Part_reading {
     uint64_t *sum; /* [ranks] */
 } Part_reading;
 
-static void read_piece(void *with, const Part_piece *p)
+static void read_one_part(void *with, const Part_piece *p)
 {
     Part_reading *r = with;
     for (int64_t i = 0, n; i < p->bytes; i += n) { /* in the processor's cache for both */
@@ -433,7 +433,7 @@ static void read_part_file(Part_reading *r, const char *path, Fault *f)
     else {
         r->data = map + header;
         hash_add(&r->all, map, (size_t)header);
-        each_part_piece(&save.a, r->file, read_piece, r);
+        each_part_piece(&save.a, r->file, read_one_part, r);
         munmap(map, bytes);
     }
     if (fd >= 0) close(fd);

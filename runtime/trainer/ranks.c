@@ -2,7 +2,7 @@
  * processors (`--ranks N`), or processes that mpirun or srun started, perhaps on many machines.
  *
  * Rank 0 works like a trainer of one rank: it alone prints, writes and decides.  The other ranks, its followers, do
- * what it orders: take a step, hand in their parts of the optimizer's moments for a checkpoint, take the mean of
+ * what it orders: take a step, write their parts of a checkpoint (trainer/parts_save.h) or hand them in, take the mean of
  * weights for an evaluation and what is trained again, do their share of an evaluation (trainer/batches.h; on GPUs rank
  * 0 evaluates alone), or end.  Ranks on GPUs use shared memory (trainer/board.h), the others messages (trainer/join.h,
  * trainer/shared.h). */
