@@ -238,6 +238,14 @@ void wait_until_parts_written(void)
     save.waited = true;
 }
 
+void end_parts(void)
+{
+    if (!save.running) return;
+    pthread_join(save.thread, NULL);
+    sem_destroy(&save.copied);
+    save.running = false;
+}
+
 void write_own_parts(Fault *f)
 {
     if (!f->path) write_unchanged();
@@ -349,8 +357,7 @@ static void make_room(const Part_arrays *a)
 
 void begin_parts(const Trainer *t, const Optimizer *o, const Memory *m, const char *folder, Fault *f)
 {
-    if (save.running) pthread_join(save.thread, NULL), sem_destroy(&save.copied);
-    save.running = false;
+    end_parts();
     clear_fault(&save.fault);
     make_room(&(Part_arrays){t, m, o, deal_of(t)});
     if (folder) make_part_files(folder, f);

@@ -2,10 +2,10 @@
  * processors (`--ranks N`), or processes that mpirun or srun started, perhaps on many machines.
  *
  * Rank 0 works like a trainer of one rank: it alone prints, writes and decides.  The other ranks, its followers, do
- * what it orders: take a step, write their parts of a checkpoint (trainer/parts_save.h) or hand them in, take the mean of
- * weights for an evaluation and what is trained again, do their share of an evaluation (trainer/batches.h; on GPUs rank
- * 0 evaluates alone), or end.  Ranks on GPUs use shared memory (trainer/board.h), the others messages (trainer/join.h,
- * trainer/shared.h). */
+ * what it orders: take a step, write their parts of a checkpoint (trainer/parts_save.h) or hand them in, take the mean
+ * of weights for an evaluation and what is trained again, do their share of an evaluation (trainer/batches.h; on GPUs
+ * rank 0 evaluates alone), or end.  Ranks on GPUs use shared memory (trainer/board.h), the others messages
+ * (trainer/join.h, trainer/shared.h). */
 #include "base/words.h"
 #include "data/data.h"
 #include "data/stream.h"
@@ -406,6 +406,7 @@ int follow(const Trial *c, int64_t step)
             break;
         case RANKS_END:
             finish_steps();
+            end_parts();
             if (c->t->model->device) close_device();
             if (!c->t->ranks->board) part_processes(c->t);
             return 0;
