@@ -17,7 +17,7 @@
  * update changes them.  The writing thread reads them in place while the next step runs forward and backward; that
  * step's update waits until all bytes are written (wait_until_copied), and syncing continues after that.  A device's
  * arrays are copied to the host's block first, which steps on the device do not touch.  Ranks on processors write
- * their parts of the first four and of ranks.safetensors themselves (trainer/parts_save.c). */
+ * their parts of model, optimizer, trained and ranks.safetensors themselves (trainer/parts_save.c). */
 #include "base/file.h"
 #include "base/json_text.h"
 #include "base/thread.h"

@@ -46,7 +46,7 @@ static void put_moments_of(const Part_arrays *a, Store_writer *w)
     for (int k = 0; k < o->moments; k++) put_moments(w, a->t->model, o->moment[k], o->real);
 }
 
-static void put_file(const Part_arrays *a, Part_file file, Store_writer *w)
+static void put_arrays_of(const Part_arrays *a, Part_file file, Store_writer *w)
 {
     const Lathe_model *m = a->t->model;
     const void *params = a->m->params, *average = a->o->average, *statistics = a->m->statistics;
@@ -66,7 +66,7 @@ Store_writer *start_whole_file(const Part_arrays *a, Part_file file, const char 
     if (!has_part_file(a, file)) return NULL;
     char *path = text_of("%s/%s", folder, part_file_names[file]);
     Store_writer *w = start_store_at(path, f);
-    put_file(a, file, w);
+    put_arrays_of(a, file, w);
     flush_store(w);
     free(path);
     return w;
@@ -75,7 +75,7 @@ Store_writer *start_whole_file(const Part_arrays *a, Part_file file, const char 
 int64_t start_part_file(const Part_arrays *a, Part_file file, const char *path, Fault *f)
 {
     Store_writer *w = start_header(path, f);
-    put_file(a, file, w);
+    put_arrays_of(a, file, w);
     return end_layout(w);
 }
 
@@ -137,7 +137,7 @@ static void take_laid(void *with, const void *at, int64_t bytes, int64_t place)
 }
 
 /* Each rank has a row. */
-static void take_rows(const Walk *w)
+static void take_own_rows(const Walk *w)
 {
     const int64_t bytes = unsent_bytes(w->a->t);
     for (int k = 0; k < gpus_of(w->a->t); k++)
@@ -148,12 +148,12 @@ void each_part_piece(const Part_arrays *a, Part_file file, Part_taker *take, voi
 {
     Walk w = {.a = a, .take = take, .with = with};
     if (file == PARTS_RANKS) {
-        take_rows(&w);
+        take_own_rows(&w);
         return;
     }
     add_sources(&w, file);
     Store_writer *layout = start_layout(take_laid, &w);
-    put_file(a, file, layout);
+    put_arrays_of(a, file, layout);
     (void)end_layout(layout);
 }
 

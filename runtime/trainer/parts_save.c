@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,7 +37,7 @@ typedef struct Asked_save { /* by rank 0, of all */
 
 typedef struct Part_note { /* a note */
     uint64_t number;       /* of the save */
-    uint64_t hash[PART_FILES];
+    uint64_t sum[PART_FILES];
     int32_t fault; /* errno; 0: none */
     char host[64], path[1200], text[500];
 } Part_note;
@@ -48,10 +49,9 @@ static struct Parts_save {
     char *seen;  /* [ranks]: whether it sees the files */
     bool unseen; /* this rank has not, and does not look again */
     Placed_out *out[PART_FILES];
-    Hash hash[PART_FILES]; /* of the bytes of this rank */
-    Hash (*theirs)[PART_FILES];
-    Part_note *note; /* [ranks] */
-    Fault fault;     /* of this rank, but for rank 0 */
+    uint64_t sum[PART_FILES]; /* of what this rank has written */
+    Part_note *note;          /* [ranks] */
+    Fault fault;              /* of this rank, but for rank 0 */
     pthread_t thread;
     sem_t copied;
     bool running, waited;
@@ -107,7 +107,7 @@ static void open_part_files(Fault *f)
     for (Part_file k = PARTS_MODEL; k < PART_FILES; k++) {
         char *path = path_of_part(k);
         save.out[k] = is_written_in_parts(k) ? open_placed(path, f) : NULL;
-        hash_start(&save.hash[k]);
+        save.sum[k] = 0;
         free(path);
     }
 }
@@ -125,12 +125,17 @@ static bool sees_files(void)
 {
     const char *apart = getenv("LATHE_RANKS_APART");
     if (own_rank() == 0) return true;
-    if (save.unseen || (apart && own_rank() >= atoi(apart))) return false;
+    if (save.unseen) return false;
     char *sign = sign_path();
     const double from = seconds_now();
-    while (access(sign, F_OK) != 0 && seconds_now() - from < LATE) nanosleep(&(struct timespec){0, 50000000}, NULL);
-    if (access(sign, F_OK) == 0) open_part_files(&save.fault);
-    else save.unseen = true;
+    const bool hidden = apart && own_rank() >= atoi(apart);
+    while (!hidden && access(sign, F_OK) != 0 && seconds_now() - from < LATE)
+        nanosleep(&(struct timespec){0, 50000000}, NULL);
+    if (!hidden && access(sign, F_OK) == 0) open_part_files(&save.fault);
+    else {
+        save.unseen = true;
+        note("this rank does not see %s: it sends its parts of checkpoints to rank 0", save.asked->folder);
+    }
     free(sign);
     if (!save.unseen && !save.fault.path) return true;
     close_part_files();
@@ -150,6 +155,16 @@ static void share_what_is_seen(void)
 
 /* ------------------------------------------------------------------ writing */
 
+/* Of 8 bytes each: it tells whether bytes have come, and costs next to nothing. */
+static uint64_t sum_of_words(const char *at, int64_t bytes)
+{
+    uint64_t sum = 0, word;
+    for (int64_t i = 0; i + 8 <= bytes; i += 8) memcpy(&word, at + i, 8), sum += word;
+    word = 0;
+    memcpy(&word, at + bytes / 8 * 8, (size_t)(bytes % 8));
+    return sum + word;
+}
+
 typedef struct Part_writing {
     Part_file file;
     int64_t place;
@@ -158,7 +173,7 @@ typedef struct Part_writing {
 static void write_bytes(void *with, const void *at, int64_t bytes)
 {
     Part_writing *w = with;
-    hash_add(&save.hash[w->file], at, (size_t)bytes);
+    save.sum[w->file] += sum_of_words(at, bytes);
     put_placed(save.out[w->file], save.asked->header[w->file] + w->place, at, bytes);
     w->place += bytes;
 }
@@ -187,7 +202,7 @@ static void write_unchanged(void)
 static void tell_first(void)
 {
     Part_note w = {.number = save.asked->number, .fault = save.fault.path ? save.fault.number : 0};
-    for (Part_file k = PARTS_MODEL; k < PART_FILES; k++) w.hash[k] = hash_end(&save.hash[k]);
+    for (Part_file k = PARTS_MODEL; k < PART_FILES; k++) w.sum[k] = save.sum[k];
     snprintf(w.host, sizeof w.host, "%s", host_name());
     if (save.fault.path) {
         if (!w.fault) w.fault = EIO;
@@ -223,6 +238,14 @@ void wait_until_parts_written(void)
     save.waited = true;
 }
 
+void end_parts(void)
+{
+    if (!save.running) return;
+    pthread_join(save.thread, NULL);
+    sem_destroy(&save.copied);
+    save.running = false;
+}
+
 void write_own_parts(Fault *f)
 {
     if (!f->path) write_unchanged();
@@ -237,7 +260,7 @@ typedef struct Window { /* of the bytes of each rank that does not see the files
     int64_t each;
 } Window;
 
-static void count_piece(void *with, const Part_piece *p)
+static void count_bytes_of_rank(void *with, const Part_piece *p)
 {
     const Window *w = with;
     w->at[p->rank] += p->bytes;
@@ -300,7 +323,7 @@ static void move_file_by_messages(Part_file file)
     const int ranks = all_ranks();
     int64_t room, most = 0, *all = must_alloc((size_t)ranks * sizeof *all);
     Window w = {.file = file, .at = all, .room = room_of_messages(&room)};
-    each_part_piece(&save.a, file, count_piece, &w);
+    each_part_piece(&save.a, file, count_bytes_of_rank, &w);
     w.at = must_alloc((size_t)ranks * sizeof *w.at);
     w.each = room / (ranks - 1);
     for (int k = 1; k < ranks; k++)
@@ -327,7 +350,6 @@ static void make_room(const Part_arrays *a)
         save.asked = must_alloc(sizeof *save.asked);
         save.seen = must_alloc(ranks);
         save.note = must_alloc(ranks * sizeof *save.note);
-        save.theirs = must_alloc(ranks * sizeof *save.theirs);
     }
     save.a = *a;
     *save.asked = (Asked_save){0};
@@ -335,8 +357,7 @@ static void make_room(const Part_arrays *a)
 
 void begin_parts(const Trainer *t, const Optimizer *o, const Memory *m, const char *folder, Fault *f)
 {
-    if (save.running) pthread_join(save.thread, NULL), sem_destroy(&save.copied);
-    save.running = false;
+    end_parts();
     clear_fault(&save.fault);
     make_room(&(Part_arrays){t, m, o, deal_of(t)});
     if (folder) make_part_files(folder, f);
@@ -392,42 +413,47 @@ void wait_for_parts(Fault *f)
 
 typedef struct Part_reading {
     Part_file file;
-    FILE *from;
+    const char *data; /* mapped, behind the header */
     Hash all;
-    char *room;
-    bool ended; /* too early */
+    uint64_t *sum; /* [ranks] */
 } Part_reading;
 
-static void read_piece(void *with, const Part_piece *p)
+static void read_one_part(void *with, const Part_piece *p)
 {
     Part_reading *r = with;
-    for (int64_t i = 0, n; i < p->bytes && !r->ended; i += n) {
+    for (int64_t i = 0, n; i < p->bytes; i += n) { /* in the processor's cache for both */
         n = p->bytes - i < AT_ONCE ? p->bytes - i : AT_ONCE;
-        r->ended = fread(r->room, 1, (size_t)n, r->from) != (size_t)n;
-        hash_add(&r->all, r->room, (size_t)n);
-        hash_add(&save.theirs[p->rank][r->file], r->room, (size_t)n);
+        hash_add(&r->all, r->data + p->place + i, (size_t)n);
+        r->sum[p->rank] += sum_of_words(r->data + p->place + i, n);
     }
 }
 
-/* Of the header, then the rest. */
-static void read_part_file(Part_reading *r)
+static void read_part_file(Part_reading *r, const char *path, Fault *f)
 {
+    struct stat about;
     const int64_t header = save.asked->header[r->file];
-    for (int k = 0; k < all_ranks(); k++) hash_start(&save.theirs[k][r->file]);
-    const Part_piece none = {.bytes = header};
-    read_piece(r, &none);
-    hash_start(&save.theirs[0][r->file]);
-    each_part_piece(&save.a, r->file, read_piece, r);
+    const int fd = open_to_read(path);
+    if (fd < 0 || fstat(fd, &about) != 0) set_fault(f, path, "read");
+    const size_t bytes = f->path ? 0 : (size_t)about.st_size;
+    char *map = bytes ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
+    if (map == MAP_FAILED) set_fault(f, path, "read");
+    else {
+        r->data = map + header;
+        hash_add(&r->all, map, (size_t)header);
+        each_part_piece(&save.a, r->file, read_one_part, r);
+        munmap(map, bytes);
+    }
+    if (fd >= 0) close(fd);
 }
 
-static void check_parts(Part_file file, const char *path, Fault *f)
+static void check_parts(Part_file file, const uint64_t *sum, const char *path, Fault *f)
 {
     for (int k = 0; k < all_ranks() && !f->path; k++) {
-        const uint64_t wrote = k ? save.note[k].hash[file] : hash_end(&save.hash[file]);
-        if (!save.seen[k] || hash_end(&save.theirs[k][file]) == wrote) continue;
+        const Part_note *w = &save.note[k];
+        if (!save.seen[k] || sum[k] == (k ? w->sum[file] : save.sum[file])) continue;
         *f = (Fault){text_of("%s", path),
                      text_of("does not hold what rank %d of %d, on %s, has written into it", k, all_ranks(),
-                             k ? save.note[k].host : host_name()),
+                             k ? w->host : host_name()),
                      EIO};
     }
 }
@@ -436,13 +462,11 @@ Mark mark_of_parts(Part_file file, Fault *f)
 {
     if (f->path) return (Mark){0};
     char *path = path_of_part(file);
-    Part_reading r = {.file = file, .from = open_stream_to_read(path), .room = must_alloc(AT_ONCE)};
+    Part_reading r = {.file = file, .sum = must_alloc((size_t)all_ranks() * sizeof *r.sum)};
     hash_start(&r.all);
-    if (r.from) read_part_file(&r);
-    if (!r.from || r.ended) set_fault(f, path, "read");
-    if (r.from) fclose(r.from);
-    if (!f->path) check_parts(file, path, f);
-    free(r.room);
+    read_part_file(&r, path, f);
+    check_parts(file, r.sum, path, f);
+    free(r.sum);
     free(path);
     return (Mark){(int64_t)r.all.bytes, hash_end(&r.all)};
 }

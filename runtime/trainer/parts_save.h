@@ -8,6 +8,7 @@
  * then write in the background. */
 void begin_parts(const Trainer *t, const Optimizer *o, const Memory *m, const char *folder, Fault *f);
 void wait_until_parts_written(void); /* of the others: until arrays may be changed */
+void end_parts(void);                /* of the others: at the end of a run */
 /* By the thread of rank 0 that saves: */
 void write_own_parts(Fault *f);               /* after this, arrays may be changed */
 void wait_for_parts(Fault *f);                /* until all ranks have written theirs, and synced them */

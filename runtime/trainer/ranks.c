@@ -2,10 +2,10 @@
  * processors (`--ranks N`), or processes that a launcher started, perhaps on many machines.
  *
  * Rank 0 works like a trainer of one rank: it alone prints, writes and decides.  The other ranks, its followers, do
- * what it orders: take a step, hand in their parts of the optimizer's moments for a checkpoint, take the mean of
- * weights for an evaluation and what is trained again, do their share of an evaluation (trainer/batches.h; on GPUs rank
- * 0 evaluates alone), or end.  Ranks on GPUs use shared memory (trainer/board.h), the others messages (trainer/join.h,
- * trainer/shared.h). */
+ * what it orders: take a step, write their parts of a checkpoint (trainer/parts_save.h) or hand them in, take the mean
+ * of weights for an evaluation and what is trained again, do their share of an evaluation (trainer/batches.h; on GPUs
+ * rank 0 evaluates alone), or end.  Ranks on GPUs use shared memory (trainer/board.h), the others messages
+ * (trainer/join.h, trainer/shared.h). */
 #include "base/words.h"
 #include "data/data.h"
 #include "data/stream.h"
@@ -416,6 +416,7 @@ int follow(const Trial *c, int64_t step)
         case RANKS_COUNT: share_counts(c->record); break;
         case RANKS_MEET: meet(c->t, m, step); break;
         case RANKS_END:
+            end_parts();
             if (c->t->model->device) close_device();
             if (!c->t->ranks->board) part_processes(c->t);
             return 0;

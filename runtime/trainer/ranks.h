@@ -22,8 +22,8 @@ void check_ranks(Trainer *t);
 void start_ranks(Trainer *t);
 void wait_for_first_gpu(const Trainer *t); /* followers on GPUs that others have started */
 void join_ranks(const Trainer *t, Optimizer *o, const Memory *m); /* all get the parameters and loss scale of rank 0 */
-/* For checkpoints: the whole moments; the states that each rank carries, one after the other; those of rank 0 count.
- * With one rank, those of memory. */
+/* For checkpoints: the whole moments, of which ranks on processors that add up gradients use only addresses; the states
+ * that each rank carries, one after the other; those of rank 0 count.  With one rank, those of memory. */
 void *whole_moments(const Trainer *t, const Memory *m);
 char *all_carried(const Trainer *t, const Memory *m);
 /* Its own parts of the moments and of the mean of weights: out of those, or from files; checkpoint: NULL: of a new run. */
