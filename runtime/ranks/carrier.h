@@ -40,7 +40,7 @@ const char *host_name(void); /* printable */
 
 /* mpi.c: NULL: *refusal says why, and what to do. */
 const Carrier *open_mpi(const char **refusal);
-extern int64_t mpi_piece; /* bytes that MPI is given at once: 1 GiB, as it counts in int; smaller in tests */
+extern int64_t mpi_piece; /* bytes that MPI is given at once: 256 KiB; the same on all ranks */
 
 /* local.c: wires are made before forking, then each process opens its own end: the ends of the others are closed in it.
  * A process that is no rank opens rank -1, and gets NULL. */
