@@ -9,6 +9,7 @@
 #include "ranks/beats.h"
 #include "base/words.h"
 #include "ranks/courier.h"
+#include "ranks/launcher.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -385,6 +386,7 @@ void end_failed(bool (*tell)(int code, const char *text))
     snprintf(w.text, sizeof w.text, "%.*s", TEXT - 1, beats.text);
     if (leads()) say_to_all(&w);
     end_lost();
+    if (leads() && beats.hangs) end_launcher_soon();
 }
 
 Beat_state beat(bool ending)
