@@ -53,7 +53,7 @@ done
 must "$LATHE" build models/gpt.lua --config char --set vocab=95 --set batch=1 -o "$TMP/wide"
 cable 5 0 8
 for mpi in $mpis; do
-    (env LATHE_RANK_PATIENCE=2 sh -c : && export LATHE_RANK_PATIENCE=2 && mpirun_hosts "$mpi" 2 "$TMP/wide/trainer" train --data "$TMP/text.txt" --tokenizer chars \
+    (export LATHE_RANK_PATIENCE=2 && mpirun_hosts "$mpi" 2 "$TMP/wide/trainer" train --data "$TMP/text.txt" --tokenizer chars \
         --steps 1 --set eval_every=0 --no-report --out "$TMP/wide.$mpi" >"$TMP/said" 2>&1 </dev/null) || tell "$mpi, 3 MB in 3 s: exit code $?"
     [ -n "${LATHE_LONG:-}" ] || break
 done
@@ -70,7 +70,8 @@ cut() {
     run=$!
     for i in $(seq 400); do [ ! -e "$TMP/cut.$mpi/checkpoints/step-20" ] || break; sleep 0.05; done
     [ -e "$TMP/cut.$mpi/checkpoints/step-20" ] || tell "$mpi, $moment: no checkpoint after step 20"
-    sleep "0.$((RANDOM_PART = (${RANDOM_PART:-3} * 7 + 1) % 10))"
+    case $moment in *step) does='\(adding\|updating\)' ;; *evaluation) does=evaluating ;; *save) does=saving ;; esac
+    for i in $(seq 2000); do ! grep -q ", $does" "$TMP/cut.$mpi/logs/rank-0.now" || break; done
     from=$(date +%s)
     cable 5 100 0
     for i in $(seq 240); do kill -0 $run 2>/dev/null || break; sleep 0.05; done
@@ -78,6 +79,7 @@ cut() {
     ! kill -0 $run 2>/dev/null || tell "$mpi, $moment: mpirun is still there $took s after the cut"
     grep -q "^trainer: error: rank 1 of 2, on node2, has \(given no sign for 3 s\|ended without a word\); last heard of at step [0-9]*, [a-z]" "$TMP/said" ||
         tell "$mpi, $moment: rank 1 was to be named"
+    grep -q ", $does" "$TMP/cut.$mpi/logs/rank-0.now" || tell "$mpi, $moment: $(cat "$TMP/cut.$mpi/logs/rank-0.now")"
     [ "$(grep -c '^trainer: error' "$TMP/said")" = 1 ] || tell "$mpi, $moment: said more than once"
     for node in 1 2; do
         for process in $(ip netns pids "lathe-$$-$node"); do
