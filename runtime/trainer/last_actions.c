@@ -26,7 +26,7 @@ static char *own_file; /* NULL: none */
 
 static char *file_of(const char *run, int rank) { return text_of("%s/logs/rank-%d.now", run, rank); }
 
-static void leave_out(const char *why)
+static void keep_no_action(const char *why)
 {
     note("%s %s: if all ranks are killed at once, nothing will tell what this one did", own_file, why);
     own_file = NULL;
@@ -44,13 +44,13 @@ void open_last_action(const Trainer *t)
     const size_t begun = strlen(first);
     memset(first + begun, ' ', ACTION_BYTES);
     if (file < 0 || write(file, first, begun + ACTION_BYTES) != (ssize_t)(begun + ACTION_BYTES)) {
-        leave_out(error_text(errno));
+        keep_no_action(error_text(errno));
         if (file >= 0) close(file);
         return;
     }
     char *at = mmap(NULL, begun + ACTION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
-    if (at == MAP_FAILED) leave_out(error_text(errno));
+    if (at == MAP_FAILED) keep_no_action(error_text(errno));
     else show_action_at(at + begun);
 }
 
