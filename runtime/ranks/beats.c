@@ -9,6 +9,7 @@
 #include "ranks/beats.h"
 #include "base/words.h"
 #include "ranks/courier.h"
+#include "ranks/launcher.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -60,6 +61,7 @@ static struct Beats {
     atomic_int action;
     atomic_llong step;
     _Atomic double since;
+    char *shown;     /* what it does, in words: [ACTION_BYTES], or NULL */
     atomic_bool own; /* this rank fails by itself: own_word */
     Word own_word;
     atomic_bool failed;
@@ -82,11 +84,29 @@ static bool leads(void) { return beats.carrier->rank == 0; }
 static int first_line(void) { return leads() ? 1 : 0; }
 static int lines(void) { return leads() ? beats.carrier->ranks : 1; }
 
+static void show_action(void)
+{
+    char text[ACTION_BYTES + 1];
+    if (!beats.shown) return;
+    const int n = snprintf(text, sizeof text, "step %lld, %s", (long long)atomic_load(&beats.step) + 1,
+                           doing[atomic_load(&beats.action)]);
+    memset(text + n, ' ', (size_t)(ACTION_BYTES - n));
+    text[ACTION_BYTES - 1] = '\n';
+    memcpy(beats.shown, text, ACTION_BYTES);
+}
+
 void rank_does(Rank_action action, int64_t step)
 {
     atomic_store(&beats.action, action);
     atomic_store(&beats.step, step);
     atomic_store(&beats.since, seconds_now());
+    show_action();
+}
+
+void show_action_at(char *at)
+{
+    beats.shown = at;
+    show_action();
 }
 
 const char *ranks_failure(int *code)
@@ -429,6 +449,7 @@ void end_failed(bool (*tell)(int code, const char *text))
     snprintf(w.text, sizeof w.text, "%.*s", TEXT - 1, beats.text);
     if (leads()) say_to_all(&w);
     end_lost();
+    if (leads() && beats.hangs) end_launcher_soon();
 }
 
 Beat_state beat(bool ending)

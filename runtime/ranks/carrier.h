@@ -48,7 +48,7 @@ uint64_t machine_hash(void); /* of ranks that see each other's processes; 0: not
 
 /* mpi.c: NULL: *refusal says why, and what to do. */
 const Carrier *open_mpi(const char **refusal);
-extern int64_t mpi_piece; /* bytes that MPI is given at once: 1 GiB, as it counts in int; smaller in tests */
+extern int64_t mpi_piece; /* bytes that MPI is given at once: 256 KiB; the same on all ranks */
 
 /* tcp.c: the same.  It waits for the others. */
 const Carrier *open_tcp(const char **refusal);

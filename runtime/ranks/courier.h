@@ -33,6 +33,8 @@ bool wait_for_exchange(int64_t number); /* until it and all before it have ended
 /* Both, in an order of its own: it does not wait for those that were begun before. */
 bool exchange(const Piece *piece);
 void rank_does(Rank_action action, int64_t step); /* for the words about a rank that is lost */
+enum { ACTION_BYTES = 64 };
+void show_action_at(char *at); /* each time it is told: "step 7, saving", as [ACTION_BYTES] with spaces; NULL: nowhere */
 void ask_for_save(void);    /* of rank 0, by another rank: also in a signal handler */
 void ask_to_end(int signal); /* in a handler: rank 0 learns of the signal */
 int asked_to_end(void);      /* by rank 0: the signal that another has got; 0: none */

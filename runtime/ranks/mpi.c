@@ -2,7 +2,10 @@
  *
  * Libraries have one of two binary interfaces: Open MPI's, where handles are pointers, and that of MPICH (Intel MPI,
  * MVAPICH, Cray), where they are ints.  Each function that takes handles is therefore declared twice.  Of MPI, little
- * is used: messages that begin and end; all sums are our own. */
+ * is used: messages that begin and end; all sums are our own.
+ *
+ * MPI sends what it has been given in turn: a word of a rank about itself would wait for all bytes before it.  So it is
+ * given long messages piece by piece, and on a slow network few at a time. */
 #include "ranks/carrier.h"
 #include "base/words.h"
 
@@ -14,7 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NO_PIECE = -1, ALL_IS_WELL = 0, FUNNELED = 1, WORDS_OF_ERROR = 512 }; /* FUNNELED: MPI_THREAD_FUNNELED of both */
+enum { NONE = -1, ALL_IS_WELL = 0, FUNNELED = 1, WORDS_OF_ERROR = 512 }; /* FUNNELED: MPI_THREAD_FUNNELED of both */
+enum { MOST_PIECES = 64 };                                               /* under way to a rank, on a channel */
 
 typedef void *Pointer;
 
@@ -38,10 +42,26 @@ typedef union Request {
 
 typedef struct Piece { /* of a message: what MPI is given at once */
     Request request;
-    int peer;
-    int next;      /* of the same message; of a free one: the next free one */
-    bool hopeless; /* a call has failed for it */
+    double since; /* of one that is sent */
 } Piece;
+
+typedef struct Lane { /* messages to a rank, or from it, on a channel: one after the other */
+    int peer;
+    Channel channel;
+    bool out, hopeless;      /* hopeless: a call has failed */
+    int first, last, giving; /* unfinished messages; the one whose pieces MPI is given, or NONE */
+    Piece piece[MOST_PIECES];
+    int first_piece, pieces, window; /* under way; how many may be */
+} Lane;
+
+typedef struct Message {
+    Lane *lane;
+    char *at;
+    int64_t bytes, given; /* given: to MPI */
+    int pieces;           /* under way */
+    int next;             /* on its lane; of a free one: the next free one */
+    bool ended;
+} Message;
 
 static struct Mpi {
     Carrier carrier;
@@ -53,7 +73,8 @@ static struct Mpi {
     int (*finalize)(void);
     int (*version)(char *text, int *length);
     int (*error_string)(int code, char *text, int *length);
-    Piece *pieces;
+    Lane *lanes; /* [ranks][CHANNELS][in, out] */
+    Message *messages;
     int room, free;
     int idle; /* pauses since a piece ended */
     bool failed;
@@ -61,7 +82,7 @@ static struct Mpi {
     char words[320];
 } mpi;
 
-int64_t mpi_piece = 1 << 30;
+int64_t mpi_piece = 256 << 10;
 
 /* ------------------------------------------------------------------ the library */
 
@@ -170,49 +191,98 @@ static bool went_well(int code, int peer, const char *what)
     return false;
 }
 
-static int new_piece(int peer)
+static Lane *lane_of(int peer, Channel c, bool out) { return &mpi.lanes[(peer * CHANNELS + (int)c) * 2 + out]; }
+
+static int new_message(void)
 {
-    if (mpi.free == NO_PIECE) {
+    if (mpi.free == NONE) {
         int room = mpi.room ? 2 * mpi.room : 64;
-        mpi.pieces = must_grow(mpi.pieces, sizeof(Piece) * (size_t)room);
-        for (int i = mpi.room; i < room; i++) mpi.pieces[i].next = i + 1 < room ? i + 1 : NO_PIECE;
+        mpi.messages = must_grow(mpi.messages, sizeof(Message) * (size_t)room);
+        for (int i = mpi.room; i < room; i++) mpi.messages[i].next = i + 1 < room ? i + 1 : NONE;
         mpi.free = mpi.room;
         mpi.room = room;
     }
     int i = mpi.free;
-    mpi.free = mpi.pieces[i].next;
-    mpi.pieces[i] = (Piece){.peer = peer, .next = NO_PIECE};
+    mpi.free = mpi.messages[i].next;
     return i;
 }
 
-static void begin_piece(Piece *of, bool out, Channel c, char *at, int n)
+static void begin_piece(Lane *l, Request *to, char *at, int n)
 {
-    const int tag = 1 + (int)c;
+    const int tag = 1 + (int)l->channel;
     int code;
     if (mpi.pointers)
-        code = out ? mpi.p.send(at, n, mpi.p.byte, of->peer, tag, mpi.p.comm, &of->request.pointer)
-                   : mpi.p.receive(at, n, mpi.p.byte, of->peer, tag, mpi.p.comm, &of->request.pointer);
+        code = l->out ? mpi.p.send(at, n, mpi.p.byte, l->peer, tag, mpi.p.comm, &to->pointer)
+                      : mpi.p.receive(at, n, mpi.p.byte, l->peer, tag, mpi.p.comm, &to->pointer);
     else
-        code = out ? mpi.n.send(at, n, mpi.n.byte, of->peer, tag, mpi.n.comm, &of->request.number)
-                   : mpi.n.receive(at, n, mpi.n.byte, of->peer, tag, mpi.n.comm, &of->request.number);
-    of->hopeless = !went_well(code, of->peer, out ? "sending" : "receiving");
+        code = l->out ? mpi.n.send(at, n, mpi.n.byte, l->peer, tag, mpi.n.comm, &to->number)
+                      : mpi.n.receive(at, n, mpi.n.byte, l->peer, tag, mpi.n.comm, &to->number);
+    l->hopeless = !went_well(code, l->peer, l->out ? "sending" : "receiving");
 }
 
 /* A message of no bytes is one piece, too. */
+static void give_piece(Lane *l)
+{
+    Message *m = &mpi.messages[l->giving];
+    const int64_t rest = m->bytes - m->given, n = rest < mpi_piece ? rest : mpi_piece;
+    Piece *p = &l->piece[(l->first_piece + l->pieces++) % MOST_PIECES];
+    p->since = l->out ? seconds_now() : 0;
+    begin_piece(l, &p->request, m->at + m->given, (int)n);
+    m->given += n;
+    m->pieces++;
+    if (m->given == m->bytes) l->giving = m->next;
+}
+
+/* MPI says so again of a piece that has ended: its request is then MPI_REQUEST_NULL. */
+static bool first_piece_ended(Lane *l)
+{
+    Request *r = &l->piece[l->first_piece].request;
+    int yes = 0;
+    int code = mpi.pointers ? mpi.p.test(&r->pointer, &yes, NULL) : mpi.n.test(&r->number, &yes, (void *)1);
+    l->hopeless = !went_well(code, l->peer, "waiting for a message");
+    return yes && !l->hopeless;
+}
+
+/* As many pieces are under way as the network takes in about a quarter of a second: words wait no longer for their
+ * turn.  Short ones do not tell. */
+static void settle_window(Lane *l, const Message *m, double took)
+{
+    const double quick = 0.05, slow = 0.25;
+    if (took < quick && l->window < MOST_PIECES && m->bytes >= mpi_piece) l->window++;
+    if (took > slow && l->window > 1) l->window /= 2;
+}
+
+static void end_piece(Lane *l)
+{
+    Message *m = &mpi.messages[l->first];
+    if (l->out) settle_window(l, m, seconds_now() - l->piece[l->first_piece].since);
+    l->first_piece = (l->first_piece + 1) % MOST_PIECES;
+    l->pieces--;
+    mpi.idle = 0;
+    if (--m->pieces > 0 || l->giving == l->first) return;
+    m->ended = true;
+    l->first = m->next;
+}
+
+static void move_lane(Lane *l)
+{
+    while (!l->hopeless && l->pieces && first_piece_ended(l)) end_piece(l);
+    while (!l->hopeless && l->pieces < l->window && l->giving != NONE) give_piece(l);
+}
+
 static int start_message(int peer, bool out, Channel c, char *at, int64_t bytes)
 {
     bug_if(peer < 0 || peer >= mpi.carrier.ranks || peer == mpi.carrier.rank || bytes < 0);
-    int first = NO_PIECE, last = NO_PIECE;
+    const int i = new_message();
+    Lane *l = lane_of(peer, c, out);
+    mpi.messages[i] = (Message){.lane = l, .at = at, .bytes = bytes, .next = NONE};
+    if (l->first == NONE) l->first = i;
+    else mpi.messages[l->last].next = i;
+    l->last = i;
+    if (l->giving == NONE) l->giving = i;
     mpi.idle = 0;
-    for (int64_t begun = 0; first == NO_PIECE || begun < bytes; begun += mpi_piece) {
-        const int i = new_piece(peer);
-        if (first == NO_PIECE) first = i;
-        else mpi.pieces[last].next = i;
-        last = i;
-        const int64_t rest = bytes - begun;
-        begin_piece(&mpi.pieces[i], out, c, at + begun, (int)(rest < mpi_piece ? rest : mpi_piece));
-    }
-    return first;
+    move_lane(l);
+    return i;
 }
 
 static int send_mpi(int to, Channel c, const void *at, int64_t bytes)
@@ -225,27 +295,12 @@ static int receive_mpi(int from, Channel c, void *at, int64_t bytes)
     return start_message(from, false, c, at, bytes);
 }
 
-/* MPI says so again of a piece that has ended: its request is then MPI_REQUEST_NULL. */
-static bool piece_ended(Piece *p)
-{
-    int yes = 0;
-    if (p->hopeless) return false;
-    int code =
-        mpi.pointers ? mpi.p.test(&p->request.pointer, &yes, NULL) : mpi.n.test(&p->request.number, &yes, (void *)1);
-    p->hopeless = !went_well(code, p->peer, "waiting for a message");
-    return yes && !p->hopeless;
-}
-
 static bool ended_mpi(int message)
 {
-    for (int i = message; i != NO_PIECE; i = mpi.pieces[i].next)
-        if (!piece_ended(&mpi.pieces[i])) return false;
-    for (int i = message, next; i != NO_PIECE; i = next) {
-        next = mpi.pieces[i].next;
-        mpi.pieces[i].next = mpi.free;
-        mpi.free = i;
-    }
-    mpi.idle = 0;
+    if (!mpi.messages[message].ended) move_lane(mpi.messages[message].lane);
+    if (!mpi.messages[message].ended) return false;
+    mpi.messages[message].next = mpi.free;
+    mpi.free = message;
     return true;
 }
 
@@ -294,8 +349,8 @@ static void close_mpi(void)
     note_actions();
     mpi.finalize();
     restore_actions();
-    free(mpi.pieces);
-    mpi.pieces = NULL;
+    free(mpi.messages), free(mpi.lanes);
+    mpi.messages = NULL, mpi.lanes = NULL;
 }
 
 /* The launcher ends the others, or the words that this rank sent before have told them (README.md); MPI_Abort would
@@ -344,6 +399,19 @@ static bool as_promised(const Promise *p)
     return false;
 }
 
+static void open_lanes(void)
+{
+    mpi.lanes = must_alloc((size_t)(mpi.carrier.ranks * CHANNELS * 2) * sizeof *mpi.lanes);
+    for (int peer = 0; peer < mpi.carrier.ranks; peer++)
+        for (int k = 0; k < CHANNELS * 2; k++)
+            *lane_of(peer, (Channel)(k / 2), k % 2) = (Lane){.peer = peer,
+                                                             .channel = (Channel)(k / 2),
+                                                             .out = k % 2,
+                                                             .first = NONE,
+                                                             .giving = NONE,
+                                                             .window = k % 2 ? 1 : MOST_PIECES};
+}
+
 static bool start_mpi(const Promise *p)
 {
     int yes = 0;
@@ -354,6 +422,7 @@ static bool start_mpi(const Promise *p)
     if (!went_well(code, -1, "beginning")) return refuse_mpi("%s", mpi.words);
     name_library();
     if (!as_promised(p)) return false;
+    open_lanes();
     code = mpi.pointers ? mpi.p.dup(mpi.p.world, &mpi.p.comm) : mpi.n.dup(mpi.n.world, &mpi.n.comm);
     return went_well(code, -1, "a communicator of our own") || refuse_mpi("%s", mpi.words);
 }
@@ -374,7 +443,7 @@ const Carrier *open_mpi(const char **refusal)
                                    .pause = pause_mpi,
                                    .close = close_mpi,
                                    .leave = leave_mpi},
-                       .free = NO_PIECE};
+                       .free = NONE};
     note_actions();
     const bool open = start_mpi(&p);
     restore_actions();

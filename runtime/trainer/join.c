@@ -15,6 +15,7 @@
 #include "trainer/called.h"
 #include "trainer/checkpoint.h"
 #include "trainer/knobs.h"
+#include "trainer/last_actions.h"
 #include "trainer/ranks.h"
 #include "trainer/shared.h"
 #include "trainer/state.h"
@@ -254,6 +255,8 @@ void open_rank_log(const Trainer *t, int64_t step)
     Fault f = {0};
     char *folder = text_of("%s/logs", run_folder(t));
     if (!joined || !make_folders(folder, &f)) return;
+    open_last_action(t);
+    if (t->rank == 0) return;
     note_into(text_of("%s/rank-%d.txt", folder, t->rank));
     note("rank %d of %d, on %s, process %d, begins after step %lld", t->rank, gpus_of(t), host_name(), (int)getpid(),
          (long long)step);
@@ -265,6 +268,7 @@ void part_processes(const Trainer *t)
     if (called && t->rank == 0) atomic_store(&called->ending, true);
     rank_does(RANK_ENDS, 0);
     end_courier();
+    close_last_action();
     before_failing(NULL);
     joined = NULL;
 }

@@ -16,7 +16,7 @@ void join_processes(Trainer *t);                       /* forks if nobody else h
 void agree_on_checkpoint(Trainer *t); /* ranks of several machines go on from the one that rank 0 finds, or none */
 struct Data;
 void check_alike(const Trainer *t, struct Data *d, int64_t step); /* ends the program if ranks are of other builds, … */
-void open_rank_log(const Trainer *t, int64_t step);    /* of a follower, RUN/logs/rank-K.txt: it prints nothing */
+void open_rank_log(const Trainer *t, int64_t step);    /* RUN/logs/rank-K.now; of a follower, which prints nothing, rank-K.txt, too */
 void part_processes(const Trainer *t);                 /* in good order; all ranks call it */
 
 #endif

@@ -23,6 +23,7 @@
 #include "trainer/histograms.h"
 #include "trainer/join.h"
 #include "trainer/knobs.h"
+#include "trainer/last_actions.h"
 #include "trainer/local_steps.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
@@ -221,6 +222,7 @@ static void open_run(Training *r)
     char *checkpoints = text_of("%s/checkpoints", run);
     bool own = folder && same_folder(folder, checkpoints);
     lock_run(run);
+    tell_last_actions(run);
     if (folder) metrics = text_of("%s/../metrics.jsonl", folder);
     if (folder) histograms = text_of("%s/../histograms.jsonl", folder);
     if (folder) hashes = text_of("%s/../" HASHES_FILE, folder);
@@ -234,6 +236,7 @@ static void open_run(Training *r)
     r->saver = open_saver(r->t, &r->memory, saved_optimizer(&r->turns), &r->data, r->report.metrics,
                           own ? r->at.step : NOT_SAVED);
     r->saved_at = seconds_now();
+    open_rank_log(r->t, r->at.step);
     free(folder);
     free(metrics);
     free(histograms);

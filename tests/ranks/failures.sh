@@ -34,6 +34,9 @@ says '^note: `.*toy_model train --resume --out run --ranks 3` continues after st
 says '^note: process [0-9]*, rank 2 of 3, was killed by signal 9' err
 said_once
 eval "$(sed -n 's/^note: `\(.*\)` continues.*/\1/p' err) --steps 300" >out 2>err && same run/model.safetensors whole/model.safetensors || { wrong 'its command does not go on'; cat err; }
+says '^note: the last run here did not end in good order' err
+says '^note: rank 2 of 3, on .*, process [0-9]*: step [0-9]*, [a-z]' err
+[ -z "$(ls run/logs/*.now 2>/dev/null)" ] && ok 'nothing is left to tell' || wrong "left: $(ls run/logs)"
 disturb KILL 0 6
 says '^trainer: error: rank 0 of 3, on .*, has ended without a word' err
 said_once

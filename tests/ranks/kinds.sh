@@ -22,24 +22,6 @@ run() {
     must $before "$TMP/$name/trainer" train $data --set log_every=1 --out "$TMP/$out" "$@"
 }
 before=
-alike() {   # A B: the same bytes
-    for file in "$TMP/$1"/checkpoints/latest/*.safetensors; do
-        cmp "$file" "$TMP/$2/checkpoints/latest/${file##*/}" >"$TMP/said" 2>&1 || tell "$1 and $2: other bytes in ${file##*/}"
-    done
-}
-numbers() { # RUN FILE: its numbers, a line each
-    file=$TMP/$1/checkpoints/latest/$2
-    od -A n -v -w8 -t f8 -j $((8 + $(od -A n -t u8 -N 8 "$file"))) "$file"
-}
-near() {    # A B: parameters and moments are the same to 1e-12
-    for part in model optimizer; do
-        numbers "$1" $part.safetensors >"$TMP/near.a"
-        numbers "$2" $part.safetensors >"$TMP/near.b"
-        paste "$TMP/near.a" "$TMP/near.b" | awk '
-            { off = $1 - $2; if (off < 0) off = -off; size = $1 < 0 ? -$1 : $1; if (!(off <= 1e-12 * (1 + size))) { print NR ": " $0; bad = 1 } }
-            END { exit bad || NR < 30 }' >"$TMP/said" || tell "$1 and $2: other numbers in $part"
-    done
-}
 # kind NAME RANKS ROWS MODEL OPTIONS… -- OPTIONS OF TRAIN…: of ROWS in all, by one rank and by RANKS
 kind() {
     kind=$1 ranks=$2 rows=$3
