@@ -22,7 +22,7 @@ timeout 60 "$drive" wires 2 mismatch >"$TMP/said" 2>&1
 grep -q 'rank 1 has lost 0: rank 0 sent 12 bytes where 11 were expected' "$TMP/said" || complain 'nobody minds a message of another size'
 
 (ulimit -n 64 && timeout 60 "$drive" wires 9) >"$TMP/said" 2>&1 && complain 'more sockets than may be open'
-grep -q '9 ranks need 144 sockets, .*too many open files; start fewer ranks, or allow more open files: ulimit -n' "$TMP/said" ||
+grep -q '9 ranks need 216 sockets, .*too many open files; start fewer ranks, or allow more open files: ulimit -n' "$TMP/said" ||
     complain 'the refusal of more sockets than may be open'
 (ulimit -S -n 64 && timeout 60 "$drive" wires 6) >"$TMP/said" 2>&1 || complain 'a soft limit of open files was not raised'
 exit $failed
