@@ -1,4 +1,5 @@
 /* exact.c: --exact-sums and --shard-parameters: what they cannot be with. */
+#include "desc/passes.h"
 #include "desc/target.h"
 #include "front/front.h"
 
@@ -51,6 +52,7 @@ static const char *why_not_sharded(const Desc *d)
     }
     if (d->options->target->device) return "it is for processors, not yet for --target cuda; leave it out there";
     if (makes_library(d->options)) return "it is for trainers, whose ranks share a step; leave it out of a library";
+    if (without(d, PASS_done)) return "it needs the pass done; leave --no-done out";
     if (d->one_rank) return format("%s, so ranks cannot share a batch", d->one_rank);
     if (d->teacher) return "a teacher's parameters stay whole in every rank; leave --distill out";
     if (frozen)

@@ -52,13 +52,19 @@ static void hold(Spans *all, Span s)
     push(all, s);
 }
 
+/* false: nothing of it was held. */
 static bool let_go(Spans *all, Span s)
 {
-    int n = 0;
-    for (int i = 0; i < all->n; i++)
-        if (all->at[i].first < s.first || s.end < all->at[i].end) all->at[n++] = all->at[i];
-    const bool any = n < all->n;
-    all->n = n;
+    Spans rest = {0};
+    bool any = false;
+    for (int i = 0; i < all->n; i++) {
+        const Span h = all->at[i];
+        const Span before = {h.first, min64(h.end, s.first)}, after = {max64(h.first, s.end), h.end};
+        any |= h.first < s.end && s.first < h.end;
+        if (before.first < before.end) push(&rest, before);
+        if (after.first < after.end) push(&rest, after);
+    }
+    *all = rest;
     return any;
 }
 
@@ -182,4 +188,5 @@ void check_needed(const Run *r, const Desc *d)
     const Program *p = r->program;
     Holding h = {.run = r, .checked = {has_saying(p, LATHE_NEEDED), has_saying(p, LATHE_BEGUN)}};
     if (!d->of_text && p->said.n) run_through(&h, p->kernels.at, p->kernels.n);
+    if (has_saying(p, LATHE_DROPPED) && h.held[0].n) unsound(r, "parameters are needed to the end of %s", p->graph->name);
 }

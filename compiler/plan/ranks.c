@@ -53,19 +53,19 @@ static int rooms_of(const Module *m, const Lathe_deal *d, bool gradients)
     for (int i = 0; i < m->programs.n; i++) {
         const Sayings s = sayings_of(m->programs.at[i]);
         Lathe_said *room = NEW_ARRAY(Lathe_said, s.n + 1);
-        const int n = lathe_most_held(s.at, s.n, d, gradients, room);
+        const int n = gradients ? lathe_most_begun(s.at, s.n, d) : lathe_most_needed(s.at, s.n, d, room);
         if (n > most) most = n;
     }
     return lathe_rooms_for(d, most);
 }
 
-/* Each has its own elements, and rooms; rank 0 has all parameters while they are read and saved. */
+/* Each has its own elements, and rooms; rank 0 has all parameters when a run begins. */
 static void shard_parameters(Module *m, int64_t real)
 {
     Plan *plan = &m->plan;
     const int64_t weight = dtype_bytes(precision_of(m->desc->options).weights);
     const Lathe_deal d = lathe_deal(plan->flat.trained, plan->flat.moments, real, LATHE_DEALT_BYTES, plan->ranks);
-    plan->shared += plan->parameters;
+    plan->begins = plan->parameters;
     plan->parameters = lathe_held_bytes(&d, rooms_of(m, &d, false), weight);
     plan->gradients = lathe_held_bytes(&d, rooms_of(m, &d, true), real);
 }

@@ -1,9 +1,10 @@
 /* done.c: pass done: finds where train reads each parameter first, and the kernel after which a gradient is done: no
  * later kernel reads or writes it.  Ranks then send what is done, and wait for what is needed, while kernels run.  With
- * --shard-parameters every entry also says from where on a parameter is not read, and its gradient not touched before.
+ * --shard-parameters train, eval and predict also say from where on a parameter is not read, and train where its
+ * gradient is touched first.
  *
- * The unit is a parameter. If a loop goes through the copies of a stack one by one (each iteration touches its own
- * copy, and nothing beyond the loop touches any), it is one copy of the struct. The place is before the first or after
+ * The unit is a parameter. If that kernel is a loop through the copies of a stack, one by one (each iteration touches
+ * its own copy), it is one copy of the struct. The place is before the first or after
  * the last kernel that touches the unit. If that is a loop over copies, it is inside. A gradient is also done inside
  * any other loop, in the last iteration. */
 #include "desc/passes.h"
@@ -91,8 +92,8 @@ typedef struct List { /* of kernels, in order */
 static Piece piece_with(const Param *q) { return (Piece){.param = q, .first = q->offset, .end = end_of_piece(q)}; }
 static Home home_of_said(Lathe_saying s) { return s == LATHE_NEEDED || s == LATHE_DROPPED ? PARAMETERS : GRADIENTS; }
 
-/* s->at is NULL if no kernel touches it. */
-static void find_place(Said *s, Piece *p, List of)
+/* s->at is NULL if no kernel touches it.  copies: so many axes of copies may be picked. */
+static void find_place(Said *s, Piece *p, List of, int copies)
 {
     const Home home = home_of_said(s->what);
     const bool first = is_said_before(s);
@@ -101,20 +102,25 @@ static void find_place(Said *s, Piece *p, List of)
     if (i < 0 || i == of.n) return;
     const Kernel *k = s->at = of.at[i];
     if (k->kind != REPEAT || k->barrier) return;
-    if (has_own_copies(k, p, home)) s->picks[s->copies++] = k->loop;
+    if (s->copies < copies && has_own_copies(k, p, home)) s->picks[s->copies++] = k->loop;
     else if (s->what == LATHE_DONE) push(&s->last, k->loop);
     else return;
     p->copies = s->copies;
-    find_place(s, p, (List){k->body.at, k->body.n});
+    find_place(s, p, (List){k->body.at, k->body.n}, copies);
 }
 
-static bool say_of(Program *p, Lathe_saying what, const Param *q, List of)
+static Said place_said(Lathe_saying what, const Param *q, List of, int copies)
 {
     Said s = {.what = what, .param = q};
     Piece piece = piece_with(q);
-    find_place(&s, &piece, of);
+    find_place(&s, &piece, of, copies);
+    return s;
+}
+
+static void say_of(Program *p, Lathe_saying what, const Param *q, List of)
+{
+    const Said s = place_said(what, q, of, MAXRANK);
     if (s.at) push(&p->said, s);
-    return s.at != NULL;
 }
 
 /* ------------------------------------------------------------------ what is read */
@@ -128,8 +134,9 @@ static bool has_side(const Kernel *k, bool backward)
 
 static bool has_both_sides(const Kernel *k) { return has_side(k, false) && has_side(k, true); }
 
-/* The loop over micro-batches, if it alone touches the piece; each of its iterations then says what it reads. */
-static const Kernel *only_loop_of_steps(List of, const Piece *p)
+/* The loop with both sides, over micro-batches, if it alone touches the piece; each of its iterations then says what it
+ * reads. */
+static const Kernel *only_loop_with_both(List of, const Piece *p)
 {
     const Kernel *only = NULL;
     for (int i = 0; i < of.n; i++) {
@@ -156,7 +163,7 @@ static int first_of_backward(List of, const Piece *p)
 static void say_reads(Program *p, const Param *q, List of, bool sharded)
 {
     const Piece piece = piece_with(q);
-    const Kernel *steps = only_loop_of_steps(of, &piece);
+    const Kernel *steps = only_loop_with_both(of, &piece);
     if (steps) {
         say_reads(p, q, (List){steps->body.at, steps->body.n}, sharded);
         return;
@@ -164,9 +171,11 @@ static void say_reads(Program *p, const Param *q, List of, bool sharded)
     const int cut = first_of_backward(of, &piece);
     const List parts[] = {{of.at, cut}, {of.at + cut, of.n - cut}};
     for (int k = 0; k < COUNT_OF(parts); k++) {
-        if (!say_of(p, LATHE_NEEDED, q, parts[k])) continue;
+        const Said needed = place_said(LATHE_NEEDED, q, parts[k], MAXRANK);
+        if (!needed.at) continue;
+        push(&p->said, needed);
         if (!sharded) return;
-        say_of(p, LATHE_DROPPED, q, parts[k]);
+        push(&p->said, place_said(LATHE_DROPPED, q, parts[k], needed.copies)); /* not a copy of what came whole */
     }
 }
 

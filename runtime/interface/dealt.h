@@ -46,6 +46,13 @@ static inline Lathe_part lathe_dealt_to(const Lathe_deal *d, int k, int64_t rank
     return p;
 }
 
+/* Parameters begin at multiples of 16 elements: what fills the last 16 belongs to the one before. */
+static inline int64_t lathe_dealt_piece_end(const Lathe_deal *d, int64_t end)
+{
+    const int64_t whole = (end + 15) / 16 * 16;
+    return whole < d->n ? whole : d->n;
+}
+
 static inline int64_t lathe_dealt_below(const Lathe_part *p, int64_t limit)
 {
     const int64_t n = limit - p->first;

@@ -2,8 +2,8 @@
  * Rajbhandari et al. 2020).
  *
  * A rank keeps its own elements (dealt.h) of parameters and gradients.  Beside these it has rooms of one bucket each: of
- * every bucket of parameters that an entry needs now, and of every bucket of gradients that is begun and not done.  What
- * entries say is in their tables, so the plan and the trainer count the same rooms. */
+ * every bucket of parameters that an entry needs now, and of every bucket of gradients from its first that is begun to
+ * its last that is done.  What entries say is in their tables, so the plan and the trainer count the same rooms. */
 #ifndef LATHE_INTERFACE_HELD_H
 #define LATHE_INTERFACE_HELD_H
 
@@ -63,25 +63,43 @@ static inline int lathe_buckets_held(const Lathe_held *h, const Lathe_deal *d)
     return n;
 }
 
-static inline bool lathe_is_of_gradients(Lathe_saying s) { return s == LATHE_BEGUN || s == LATHE_DONE; }
-static inline bool lathe_begins(Lathe_saying s) { return s == LATHE_NEEDED || s == LATHE_BEGUN; }
-
-/* The most buckets at once in an entry.  room: [sayings]. */
-static inline int lathe_most_held(const Lathe_said *said, int sayings, const Lathe_deal *d, bool gradients, Lathe_said *room)
+/* The most buckets of parameters at once in an entry.  room: [sayings]. */
+static inline int lathe_most_needed(const Lathe_said *said, int sayings, const Lathe_deal *d, Lathe_said *room)
 {
     Lathe_held h = {room, 0};
     int most = 0;
     for (const Lathe_said *s = said; s < said + sayings; s++) {
-        if (lathe_is_of_gradients(s->what) != gradients) continue;
-        if (lathe_begins(s->what)) lathe_hold(&h, *s);
-        else lathe_let_go(&h, *s);
+        if (s->what == LATHE_NEEDED) lathe_hold(&h, *s);
+        if (s->what == LATHE_DROPPED) lathe_let_go(&h, *s);
         const int n = lathe_buckets_held(&h, d);
         if (n > most) most = n;
     }
     return most;
 }
 
-/* With what is fetched ahead, or on its way. */
+/* Of gradients. */
+static inline int lathe_most_begun(const Lathe_said *said, int sayings, const Lathe_deal *d)
+{
+    const int64_t each = d->each * LATHE_STEP_CHUNK;
+    int64_t left[LATHE_MOST_DEALT]; /* elements that are not done */
+    bool begun[LATHE_MOST_DEALT] = {false};
+    int n = 0, most = 0, first, end;
+    for (int k = 0; k < d->buckets; k++) left[k] = lathe_dealt_to(d, k, 0, 1).count;
+    for (const Lathe_said *s = said; s < said + sayings; s++) {
+        if (s->what != LATHE_BEGUN && s->what != LATHE_DONE) continue;
+        const int64_t to = lathe_dealt_piece_end(d, s->first + s->count);
+        lathe_buckets_of(d, *s, &first, &end);
+        for (int k = first; k < end; k++) {
+            const int64_t from = k * each > s->first ? k * each : s->first, past = (k + 1) * each < to ? (k + 1) * each : to;
+            if (s->what == LATHE_BEGUN) n += !begun[k], begun[k] = true;
+            else left[k] -= past - from, n -= left[k] == 0;
+        }
+        if (n > most) most = n;
+    }
+    return most;
+}
+
+/* With what is fetched ahead, or on its way once it is done. */
 static inline int lathe_rooms_for(const Lathe_deal *d, int most)
 {
     return most + LATHE_BUCKETS_AHEAD < d->buckets ? most + LATHE_BUCKETS_AHEAD : d->buckets;

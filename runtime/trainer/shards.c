@@ -20,6 +20,7 @@
 #include "trainer/travels.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -74,7 +75,8 @@ static int rooms_for(const Trainer *t, bool gradients)
     Lathe_said *room = must_alloc((size_t)most_sayings(m) * sizeof *room);
     int most = 0;
     for (const Lathe_entry *e = m->entry; e < m->entry + m->entries; e++) {
-        const int n = lathe_most_held(e->said, e->sayings, &d, gradients, room);
+        const int n =
+            gradients ? lathe_most_begun(e->said, e->sayings, &d) : lathe_most_needed(e->said, e->sayings, &d, room);
         if (n > most) most = n;
     }
     free(room);
@@ -113,6 +115,13 @@ void check_shards_of(const Trainer *t)
     if (why)
         fail(EXIT_USAGE, NULL,
              "this trainer was built with --shard-parameters, which does not go with %s; leave one out", why);
+    const int64_t whole = weight_bytes(t->model) + flat_bytes(t->model);
+    const int64_t parts = bytes_of_own(t, false) + bytes_of_own(t, true) + bytes_of_rooms(t);
+    if (parts >= whole)
+        note("--shard-parameters: parts of parameters and gradients, and room for what is needed at once, take %s in "
+             "each "
+             "rank, and whole ones %s: leave it out",
+             bytes_text(parts), bytes_text(whole));
     if (deal_of(t).each * LATHE_STEP_CHUNK * element_of(t, false) % sysconf(_SC_PAGESIZE))
         fail(EXIT_ERROR, NULL, "--shard-parameters: pages of memory are larger here (%ld bytes) than it can do with",
              sysconf(_SC_PAGESIZE));
@@ -143,12 +152,13 @@ static void leave_room(Array *a, int k)
     a->room_of[k] = NOWHERE;
 }
 
-/* What is under way when no room is free: gradients that were done first; parameters that were fetched ahead. */
+/* When no room is free: of parameters those that were fetched ahead, of gradients those that were done first. */
 static int bucket_that_leaves(const Array *a)
 {
     int first = NOWHERE;
     for (int k = 0; k < shards.deal.buckets; k++) {
-        if (a->room_of[k] == NOWHERE || lathe_holds_bucket(&a->held, &shards.deal, k) || !a->exchange[k]) continue;
+        if (a->room_of[k] == NOWHERE || lathe_holds_bucket(&a->held, &shards.deal, k)) continue;
+        if (a == &shards.gradients && !a->exchange[k]) continue;
         if (first == NOWHERE || a->exchange[k] < a->exchange[first]) first = k;
     }
     bug_if(first == NOWHERE);
@@ -190,7 +200,9 @@ static void open_array(const Trainer *t, Array *a, void *own, bool gradients)
     a->bucket = lathe_bucket_bytes(d, a->element);
     a->rooms = rooms_for(t, gradients);
     a->file = memfd_create(gradients ? "gradients" : "parameters", MFD_CLOEXEC);
-    if (a->file < 0 || ftruncate(a->file, a->rooms * a->bucket) != 0) refuse_memory("rooms for parameters");
+    if (a->file < 0) refuse_memory("a file in memory");
+    errno = posix_fallocate(a->file, 0, a->rooms * a->bucket); /* now, where it can be refused */
+    if (errno) refuse_memory("rooms for parameters");
     hide(a, NULL, d->buckets * a->bucket);
     a->held.at = must_alloc((size_t)most_sayings(t->model) * sizeof *a->held.at);
     a->bucket_in = must_alloc((size_t)a->rooms * sizeof *a->bucket_in);
@@ -314,34 +326,29 @@ static void parameters_dropped_here(const void *first, int64_t bytes)
 
 /* ------------------------------------------------------------------ gradients */
 
+bool are_gradients_ready(int k) { return !shards.gradients.own || shards.gradients.room_of[k] != NOWHERE; }
+
 void make_gradients_ready(int k)
 {
-    Array *a = &shards.gradients;
-    if (!a->own || a->room_of[k] != NOWHERE) return;
-    enter_room(a, k);
-    memset(place_of_bucket(a, k), 0, (size_t)a->bucket);
+    if (are_gradients_ready(k)) return;
+    enter_room(&shards.gradients, k);
+    memset(place_of_bucket(&shards.gradients, k), 0, (size_t)shards.gradients.bucket);
 }
 
 static void gradients_begun_here(const void *first, int64_t bytes)
 {
-    Array *a = &shards.gradients;
-    const Lathe_said s = piece_said(a, LATHE_BEGUN, first, bytes);
+    const Lathe_said s = piece_said(&shards.gradients, LATHE_BEGUN, first, bytes);
     int begin, end;
     find_said(s);
-    lathe_hold(&a->held, s);
     lathe_buckets_of(&shards.deal, s, &begin, &end);
     for (int k = begin; k < end; k++) make_gradients_ready(k);
 }
 
 void note_gradients_sent(int k, int64_t exchange) { shards.gradients.exchange[k] = exchange; }
 
-void let_gradients_go(const void *first, int64_t bytes)
+void note_gradients_done(const void *first, int64_t bytes)
 {
-    Array *a = &shards.gradients;
-    if (!a->own) return;
-    const Lathe_said s = piece_said(a, LATHE_DONE, first, bytes);
-    find_said(s);
-    lathe_let_go(&a->held, s);
+    if (shards.gradients.own) find_said(piece_said(&shards.gradients, LATHE_DONE, first, bytes));
 }
 
 void release_gradients(void)

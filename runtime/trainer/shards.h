@@ -24,7 +24,8 @@ void *parameters_for(int bucket, void *whole);       /* at index p.first, … th
 void *gradients_for(int bucket, const void *whole);
 void make_gradients_ready(int bucket);               /* zeros, unless it has begun */
 void note_gradients_sent(int bucket, int64_t exchange);
-void let_gradients_go(const void *first, int64_t bytes);
+bool are_gradients_ready(int bucket);
+void note_gradients_done(const void *first, int64_t bytes);
 void release_gradients(void);                        /* all have been added up */
 
 #endif

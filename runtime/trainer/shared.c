@@ -207,7 +207,8 @@ static void begin_bucket(int k)
 static void gradients_done_here(const void *first, int64_t bytes)
 {
     if (!shared.grads) return;
-    const int64_t from = ((const char *)first - shared.grads) / shared.element, to = from + bytes / shared.element;
+    const int64_t from = ((const char *)first - shared.grads) / shared.element;
+    const int64_t to = lathe_dealt_piece_end(&shared.deal, from + bytes / shared.element);
     for (int k = 0; k < shared.deal.buckets; k++) {
         const Lathe_part p = whole_bucket(k);
         const int64_t begin = from > p.first ? from : p.first, end = to < p.first + p.count ? to : p.first + p.count;
@@ -216,7 +217,7 @@ static void gradients_done_here(const void *first, int64_t bytes)
         shared.left[k] -= end - begin;
         if (shared.left[k] == 0) begin_bucket(k);
     }
-    let_gradients_go(first, bytes);
+    note_gradients_done(first, bytes);
 }
 
 static void begin_adding(void *grads)
@@ -326,10 +327,12 @@ static void return_buckets(void *params, void (*change)(int k, const void *with)
 
 void share_parts(void *array, int64_t element) { share_buckets(TRAVEL_PARAMETERS, array, element, 0); }
 
+/* First what has a room already: it makes room for what no kernel touches. */
 static void add_rest(void)
 {
-    for (int k = 0; k < shared.deal.buckets; k++)
-        if (shared.left[k] != BEGUN) {
+    for (int touched = 1; touched >= 0; touched--)
+        for (int k = 0; k < shared.deal.buckets; k++) {
+            if (shared.left[k] == BEGUN || (touched && !are_gradients_ready(k))) continue;
             make_gradients_ready(k);
             begin_bucket(k);
         }

@@ -21,7 +21,6 @@
 #include "trainer/join.h"
 #include "trainer/local_steps.h"
 #include "trainer/ranks.h"
-#include "trainer/returns.h"
 #include "trainer/selftest.h"
 #include "trainer/shared.h"
 #include "trainer/step.h"
@@ -191,7 +190,6 @@ static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const M
     s->backward = parts.seconds[1];
     s->update = seconds_now() - parts.since;
     s->ranks = shares_steps(t) ? waited_for_ranks() : 0;
-    if (t->histograms) await_returns();
     note_after_update(t->histograms, u, m, s->number);
 }
 

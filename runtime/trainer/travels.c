@@ -4,7 +4,7 @@
 #include "base/words.h"
 #include "interface/dealt.h"
 
-enum { MOST = 4 * LATHE_MOST_DEALT };
+enum { MOST = 32 * LATHE_MOST_DEALT }; /* parameters in parts come and go for each micro-batch */
 
 /* Parameters that the last step sent arrive in this one. */
 static struct Travels {

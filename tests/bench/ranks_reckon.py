@@ -9,7 +9,9 @@ CPU: the part of the time that the profiled process had a core (1), where others
 
 Forward and backward pass grow with the batch; the update is divided by the ranks. The rules are those of
 runtime/interface/dealt.h and trainer/shared.c: a bucket starts when all its gradients are done; buckets pass the network
-one after another; a bucket's parameters follow their update. No switch is shared: each rank has the bandwidth alone.
+one after another. Parameters go back while the next forward pass runs, which waits for a bucket where it first needs it:
+as long after its begin as the bucket's gradients were done before the end of the backward pass, in the ratio of the two
+passes. No switch is shared: each rank has the bandwidth alone.
 Prints the tables of ranks.md, and writes the picture beside it.
 """
 import json
@@ -38,6 +40,7 @@ class Model:
         self.name = name
         self.forward, self.backward = batch * micro * part["forward"], batch * micro * part["backward"]
         self.update = part["update"]
+        self.ratio = part["forward"] / part["backward"]
         # (first byte, bytes, s before the end of the backward pass): of the last micro-batch
         self.done = [(e["args"]["first"], e["args"]["bytes"], (end - e["ts"]) * 1e-6 * cpu * batch)
                      for e in events if e["name"] == "gradients done"]
@@ -66,18 +69,16 @@ def way(bytes_, ranks, rate):
 
 def step(m, ranks, rate, faster):
     """s of a step"""
-    computed = m.compute() / faster
-    network = added = 0
+    network = added = late = 0
+    for bytes_, done in reversed(buckets(m, ranks)):        # parameters of the update before
+        network += way(bytes_, ranks, rate)
+        late = max(late, network - done * m.ratio / faster)
+    computed = m.compute() / faster + late
     for bytes_, done in buckets(m, ranks):
         network = max(network, computed - done / faster) + way(bytes_, ranks, rate)
         added = max(network, added) + bytes_ / ranks * (ranks - 1) / SUM_RATE
     norm = way(0, ranks, rate)
-    now = max(computed, added) + norm
-    update, sent = m.update / ranks / faster, 0
-    for bytes_, _ in buckets(m, ranks):
-        now += update * bytes_ / m.bytes
-        sent = max(now, sent) + way(bytes_, ranks, rate)
-    return max(now, sent)
+    return max(computed, added) + norm + m.update / ranks / faster
 
 
 def alone(m, faster):

@@ -47,7 +47,9 @@ over() {
 cable 50 1 0
 for mpi in $mpis; do
     # shellcheck disable=SC2086
-    over "$mpi" "slow.$mpi" $usual || tell "$mpi, a slow cable: exit code $?"
+    # MPICH's own end may fail over a cable that loses packets, after all ranks have ended in good order
+    over "$mpi" "slow.$mpi" $usual || { code=$? && [ "$mpi" = mpich ] && grep -q '^step 8: saved' "$TMP/said" && grep -q '^\[mpiexec@' "$TMP/said"; } ||
+        tell "$mpi, a slow cable: exit code $code"
     alike two.2 "slow.$mpi"
 done
 must "$LATHE" build models/gpt.lua --config char --set vocab=95 --set batch=1 -o "$TMP/wide"
