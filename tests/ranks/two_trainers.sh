@@ -27,6 +27,13 @@ over() {
     mpi=$1 out=$2
     shift 2
     mpirun_hosts "$mpi" 2 "$TMP/two/trainer" train --out "$TMP/$out" "$@" >"$TMP/said" 2>&1 </dev/null
+    code=$?
+    # MPICH's own end fails at times, after all ranks have ended in good order: what they have saved is compared
+    if [ $code = 255 ] && [ "$mpi" = mpich ] && grep -q ': saved ' "$TMP/said" && grep -q '^\[mpiexec@' "$TMP/said" && ! grep -q '^trainer: error' "$TMP/said"; then
+        echo "note: MPICH could not end by itself"
+        code=0
+    fi
+    return $code
 }
 
 # ---- as one process; the bits of two of one machine
@@ -47,9 +54,7 @@ over() {
 cable 50 1 0
 for mpi in $mpis; do
     # shellcheck disable=SC2086
-    # MPICH's own end may fail over a cable that loses packets, after all ranks have ended in good order
-    over "$mpi" "slow.$mpi" $usual || { code=$? && [ "$mpi" = mpich ] && grep -q '^step 8: saved' "$TMP/said" && grep -q '^\[mpiexec@' "$TMP/said"; } ||
-        tell "$mpi, a slow cable: exit code $code"
+    over "$mpi" "slow.$mpi" $usual || tell "$mpi, a slow cable: exit code $?"
     alike two.2 "slow.$mpi"
 done
 must "$LATHE" build models/gpt.lua --config char --set vocab=95 --set batch=1 -o "$TMP/wide"
