@@ -42,6 +42,8 @@ typedef struct Promise {
 } Promise;
 bool ranks_promised(Promise *p);
 const char *promise_fault(void); /* what is wrong with such variables, and what to do; NULL: nothing */
+/* srun has started so many, this one first, and has not told them of each other; 0: no. */
+int processes_apart(void);
 void forget_promise(void); /* programs that this one starts are no ranks */
 const char *host_name(void); /* printable */
 uint64_t machine_hash(void); /* of ranks that see each other's processes; 0: not known */

@@ -142,6 +142,14 @@ const char *promise_fault(void)
     return ranks_promised(&p) ? NULL : read_variables(&p);
 }
 
+int processes_apart(void)
+{
+    int n, rank;
+    Promise p;
+    if (ranks_promised(&p) || !count_in("SLURM_STEP_NUM_TASKS", &n) || !count_in("SLURM_PROCID", &rank)) return 0;
+    return n > 1 && rank == 0 ? n : 0;
+}
+
 void forget_promise(void)
 {
     for (int i = 0; i < PROMISES; i++) unsetenv(promises[i].rank);

@@ -193,6 +193,10 @@ static void note_single_thread(const Trainer *t)
 void take_promise(Trainer *t)
 {
     Promise p;
+    if (processes_apart())
+        note("srun has started %d processes and does not tell them of each other, so each trains by itself; its option "
+             "mpi, with the value pmix or pmi2, makes them ranks of one run",
+             processes_apart());
     if (!ranks_promised(&p) || p.ranks == 1) return;
     const int most = t->model->device ? LATHE_MOST_GPUS : LATHE_MOST_RANKS;
     const bool gpus = t->model->device && t->gpus > 1;
