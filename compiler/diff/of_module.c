@@ -30,7 +30,7 @@ static void put_set(json_t *settings, const char *set)
 static void put_settings(json_t *facts, const Desc *d)
 {
     const Setting *s;
-    const Lathe_recipe none = {0};
+    const Lathe_recipe none = {.outer_lr = 0.7, .outer_momentum = 0.9}; /* as of a program that does not say them */
     json_t *all = section_of(facts, "settings"), *knobs = section_of(facts, "configuration");
     for (int k = 0; (s = setting_at(k)); k++)
         if (s->hold == SETTING_RUN || s->hold == SETTING_NOTED)

@@ -343,12 +343,12 @@ static void say_identity(Page *page, Text *t)
                           (unsigned long long)d->source_hash));
     say(t, "    .needs = lathe_needs,\n");
     say_string_member(t, "rebuild", rebuild_words(d));
-    say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,\n", in_doubles(page) ? "LATHE_F64" : "LATHE_F32",
+    say(t, "    .real = %s, .batch = %lld, .seq = %lld, .vocab = %lld,", in_doubles(page) ? "LATHE_F64" : "LATHE_F32",
         (long long)d->batch, (long long)d->seq, (long long)d->vocab);
+    say(t, d->context ? " .context = %lld,\n" : "\n", (long long)d->context);
     if (page->precision.weights != page->precision.real)
         say(t, "    .weights = %s,\n", dtype_word(page->precision.weights));
     if (d->source_seq) say(t, "    .source_seq = %lld,\n", (long long)d->source_seq);
-    if (d->context) say(t, "    .context = %lld,\n", (long long)d->context);
 }
 
 static void say_in_blocks(Text *t, const Flat *f)

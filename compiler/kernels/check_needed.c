@@ -89,6 +89,13 @@ static void widen_span(Span *s, int64_t step, int64_t many)
     else s->end += step * (many - 1);
 }
 
+static Span span_of_buffer(const Buffer *b)
+{
+    Span s = {b->param->offset, b->param->offset + 1};
+    for (int k = 0; k < b->shape.rank; k++) widen_span(&s, b->stride[k], b->shape.dim[k]);
+    return s;
+}
+
 static void check_touch(Operand *o, bool writes, void *user)
 {
     Holding *h = user;
@@ -104,6 +111,8 @@ static void check_touch(Operand *o, bool writes, void *user)
         if (own) s.first += own->at * v->over[i].stride, s.end += own->at * v->over[i].stride;
         else widen_span(&s, v->over[i].stride, v->over[i].loop->trip);
     }
+    const Span whole = span_of_buffer(v->buffer);
+    if (v->guarded) s = (Span){max64(s.first, whole.first), min64(s.end, whole.end)}; /* nothing beyond is read */
     if (!is_held(&h->held[array], s))
         unsound(h->run, "%s touches %s, which is not said to be %s", h->kernel->name, v->buffer->name,
                 array ? "begun and not done" : "needed");
@@ -188,5 +197,6 @@ void check_needed(const Run *r, const Desc *d)
     const Program *p = r->program;
     Holding h = {.run = r, .checked = {has_saying(p, LATHE_NEEDED), has_saying(p, LATHE_BEGUN)}};
     if (!d->of_text && p->said.n) run_through(&h, p->kernels.at, p->kernels.n);
-    if (has_saying(p, LATHE_DROPPED) && h.held[0].n) unsound(r, "parameters are needed to the end of %s", p->graph->name);
+    if (has_saying(p, LATHE_DROPPED) && h.held[0].n)
+        unsound(r, "parameters are needed to the end of %s", p->graph->name);
 }

@@ -55,7 +55,8 @@ static void ask_operand(Operand *o, bool writes, void *user)
     (void)writes;
     if (!b || b->home != q->home) return;
     int64_t first = b->param->offset, end = first + 1;
-    for (int k = 0; k < b->param->shape.rank; k++) end += (b->param->shape.dim[k] - 1) * b->param->stride[k];
+    for (int k = 0; k < b->shape.rank; k++)
+        end += (b->shape.dim[k] - 1) * b->stride[k]; /* it may hold several, side by side */
     if (end <= q->piece->first || first >= q->piece->end) return;
     q->touches = true;
     if (q->loop) q->own &= picks_copy(&o->view, q->piece, q->loop);
