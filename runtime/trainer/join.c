@@ -144,7 +144,7 @@ static const Carrier *open_promised(void *with, const char **refusal)
 static bool wait_for_first(int code, const char *text)
 {
     (void)code, (void)text;
-    nanosleep(&(struct timespec){3, 0}, NULL);
+    nanosleep(&(struct timespec){6, 0}, NULL);
     return false;
 }
 
