@@ -176,7 +176,7 @@ static void say_reads(Program *p, const Param *q, List of, bool sharded)
         if (!needed.at) continue;
         push(&p->said, needed);
         if (!sharded) return;
-        push(&p->said, place_said(LATHE_DROPPED, q, parts[k], needed.copies)); /* not a copy of what came whole */
+        push(&p->said, place_said(LATHE_DROPPED, q, parts[k], needed.copies)); /* needed whole, dropped whole */
     }
 }
 

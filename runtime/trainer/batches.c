@@ -60,7 +60,8 @@ typedef struct Round { /* batches first … first + ranks · each - 1; the k-th 
 
 static int64_t bytes_of_rank(const Round *r) { return SIGNAL + r->each * r->row; }
 
-/* Ranks that keep parts of the parameters run as many batches as rank 0: who has none left runs the last one again. */
+/* Ranks that keep parts of the parameters run as many batches as rank 0: a rank with none left runs the last one again.
+ */
 static void run_share(const Round *r)
 {
     char *row = r->own + SIGNAL;

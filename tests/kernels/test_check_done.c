@@ -151,7 +151,8 @@ int main(void)
     check_model("models/gpt.lua --config char --set layers=3 --set width=24 --set heads=2 --set batch=4 --set seq=8"
                 " --shard-parameters");
     check_model("models/char_rnn.lua --config tiny --set seq=8 --set accumulate=2 --shard-parameters");
-    check_model("tests/models/carried.lua --shard-parameters"); /* a loop over copies reads what came whole */
+    check_model(
+        "tests/models/carried.lua --shard-parameters"); /* a loop over copies reads a stack that is needed whole */
     for (int f = 0; f < COUNT_OF(faults); f++) {
         expect(found[f] >= faults[f].least, "%s: caught at %d places only", faults[f].what, found[f]);
         printf("%8d times %s\n", found[f], faults[f].what);
