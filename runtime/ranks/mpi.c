@@ -7,6 +7,7 @@
  * MPI sends what it has been given in turn: a word of a rank about itself would wait for all bytes before it.  So it is
  * given long messages piece by piece, and on a slow network few at a time. */
 #include "ranks/carrier.h"
+#include "ranks/finalize.h"
 #include "base/words.h"
 
 #include <dlfcn.h>
@@ -71,6 +72,7 @@ static struct Mpi {
     int (*init)(int *argc, char ***argv, int asked, int *given);
     int (*initialized)(int *yes);
     int (*finalize)(void);
+    bool may_hang; /* finalize, of MPICH; its socket to the launcher is inherited */
     int (*version)(char *text, int *length);
     int (*error_string)(int code, char *text, int *length);
     Lane *lanes; /* [ranks][CHANNELS][in, out] */
@@ -347,7 +349,8 @@ static void restore_actions(void)
 static void close_mpi(void)
 {
     note_actions();
-    mpi.finalize();
+    if (mpi.may_hang) finalize_in_time(mpi.finalize);
+    else mpi.finalize();
     restore_actions();
     free(mpi.messages), free(mpi.lanes);
     mpi.messages = NULL, mpi.lanes = NULL;
@@ -374,6 +377,8 @@ static void name_library(void)
 static int begin_mpi(void)
 {
     int given;
+    note_inherited();
+    mpi.may_hang = !mpi.pointers && getenv("PMI_FD");
     int code = mpi.init(NULL, NULL, FUNNELED, &given);
     if (code == ALL_IS_WELL)
         code = mpi.pointers ? mpi.p.set_errhandler(mpi.p.world, mpi.p.errors_return)

@@ -1,0 +1,9 @@
+/* finalize.h: MPI_Finalize, which must end. */
+#ifndef LATHE_RANKS_FINALIZE_H
+#define LATHE_RANKS_FINALIZE_H
+
+void note_inherited(void); /* before MPI begins */
+/* All ranks call it when nothing is on its way between them. */
+void finalize_in_time(int (*finalize)(void));
+
+#endif
