@@ -74,7 +74,6 @@ static void say_device(Text *t, const Plan *p)
 static void say_ranks(Text *t, const Plan *p)
 {
     say_category(t, "ranks", p->between);
-    if (p->begins) say(t, "rank 0, when a run begins: %s bytes more, all parameters\n", grouped(p->begins));
     if (p->shared) say(t, "rank 0, while it saves: %s bytes more, what other ranks keep\n", grouped(p->shared));
 }
 

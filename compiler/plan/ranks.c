@@ -59,13 +59,12 @@ static int rooms_of(const Module *m, const Lathe_deal *d, bool gradients)
     return lathe_rooms_for(d, most);
 }
 
-/* Each has its own elements, and rooms; rank 0 has all parameters when a run begins. */
+/* Each has its own elements, and rooms. */
 static void shard_parameters(Module *m, int64_t real)
 {
     Plan *plan = &m->plan;
     const int64_t weight = dtype_bytes(precision_of(m->desc->options).weights);
     const Lathe_deal d = lathe_deal(plan->flat.trained, plan->flat.moments, real, LATHE_DEALT_BYTES, plan->ranks);
-    plan->begins = plan->parameters;
     plan->parameters = lathe_held_bytes(&d, rooms_of(m, &d, false), weight);
     plan->gradients = lathe_held_bytes(&d, rooms_of(m, &d, true), real);
 }

@@ -188,6 +188,12 @@ int64_t hf_place(const Hf_tensor *t, int64_t element)
  * most missing / ids (Hewitt 2021, Initializing New Word Embeddings for Pretrained Language Models). */
 static void fill_rows(const Lathe_model *m, const Hf_tensor *t, int64_t rows, void *flat)
 {
+    if (!has_all_weights(flat))
+        fail(EXIT_USAGE, NULL,
+             "%s has %lld rows in the files and %lld here. Rows that are added are the mean of all, and with "
+             "--shard-parameters no rank has these: `trainer init --init PATH --out W.safetensors` adds them, and "
+             "--init takes that file",
+             t->name, (long long)rows, (long long)t->dim[0]);
     int64_t width = copy_elements(t->param) / t->dim[0], beside = lies_in_blocks(m, t->param) ? LATHE_BLOCK : 1;
     for (int64_t j = 0; j < width; j += beside) {
         double mean[LATHE_BLOCK] = {0};
@@ -251,6 +257,7 @@ static bool import_numbers(const Lathe_model *m, const Hf_tensor *t, const Store
 {
     enum { AT_ONCE = 1024 };
     bool finite = true;
+    const bool all = has_all_weights(flat);
     int64_t n = stored_elements(from);
 #pragma omp parallel for reduction(&& : finite) if (n > 64 * AT_ONCE)
     for (int64_t first = 0; first < n; first += AT_ONCE) {
@@ -259,7 +266,9 @@ static bool import_numbers(const Lathe_model *m, const Hf_tensor *t, const Store
         read_stored(from, first, count, values);
         for (int64_t i = 0; i < count; i++) {
             finite = finite && isfinite(values[i]);
-            write_real(lathe_weights(m), flat, hf_place(t, unturned_place(from, first + i)), values[i]);
+            const int64_t place = hf_place(t, unturned_place(from, first + i));
+            if (all) write_real(lathe_weights(m), flat, place, values[i]);
+            else write_weights(m, flat, place, 1, &values[i]);
         }
     }
     return finite;
@@ -453,7 +462,7 @@ void load_exchange(const Lathe_model *m, const char *path, void *flat, const cha
     if (!alone) s = open_shards(path);
     check_except(&hf, path, except);
     if (!m->adapters && !(except && (*except || hf_draws(m))))
-        memset(flat, 0, (size_t)weight_bytes(m)); /* else some stay as they were drawn */
+        clear_weights(m, flat); /* else some stay as they were drawn */
     take_tensors(m, &hf, &s, except, &rows, flat, &bad);
     if (told && rows && told != rows)
         add_misfit(&bad, text_of("config.json says %lld ids, but the tables of ids have %lld rows", (long long)told,

@@ -100,7 +100,8 @@ static void fill_chunk(void *flat, const Lathe_model *m, Lathe_dtype type, const
         length = run - (first + i) % run;
         if (length > n - i) length = n - i;
         int64_t at = copy_place(p, copy, first + i);
-        write_reals(type, m ? parameter_at(m, flat, at) : (char *)flat + at * dtype_size(type), length, value + i);
+        if (m) write_weights(m, flat, at, length, value + i);
+        else write_reals(type, (char *)flat + at * dtype_size(type), length, value + i);
     }
 }
 
@@ -118,21 +119,30 @@ void clear_zero_rows(const Lathe_model *m, void *flat)
     }
 }
 
+/* Whether other ranks have all elements first … first+n-1 of a copy, and nothing need be drawn. */
+static bool is_elsewhere(const Lathe_model *m, const void *flat, const Lathe_param *p, int64_t copy, int64_t first,
+                         int64_t n)
+{
+    const int64_t run = contiguous_elements(p);
+    return m && first % run + n <= run && !has_any_weight(m, flat, copy_place(p, copy, first), n);
+}
+
 static void draw_parameter(const Lathe_model *m, const Lathe_param *p, Lathe_dtype type, uint64_t seed, void *flat)
 {
     int64_t n = copy_elements(p), chunks = (n + CHUNK - 1) / CHUNK;
 #pragma omp parallel for schedule(static)
     for (int64_t k = 0; k < copies_of_parameter(p) * chunks; k++) {
         char name[512];
-        int64_t copy = k / chunks, first = k % chunks * CHUNK;
+        int64_t copy = k / chunks, first = k % chunks * CHUNK, count = n - first < CHUNK ? n - first : CHUNK;
+        if (is_elsewhere(m, flat, p, copy, first, count)) continue;
         copy_name(name, sizeof name, p, copy);
-        fill_chunk(flat, m, type, p, copy, stream_of(seed, name), first, (int)(n - first < CHUNK ? n - first : CHUNK));
+        fill_chunk(flat, m, type, p, copy, stream_of(seed, name), first, (int)count);
     }
 }
 
 void init_parameters(const Lathe_model *m, uint64_t seed, void *flat)
 {
-    clear_memory(flat, weight_bytes(m));
+    clear_weights(m, flat);
     for (int i = 0; i < m->params; i++)
         if (m->param[i].init != LATHE_ZEROS)
             draw_parameter(m, &m->param[i], type_of_weight(m, &m->param[i]), seed, flat);

@@ -2,6 +2,7 @@
 #include "model/place.h"
 #include "base/bug.h"
 #include "math/blocks.h"
+#include "model/block.h"
 #include "model/tables.h"
 
 static const Lathe_dtype first_in_blocks = (Lathe_dtype)(LATHE_F16 + 1);
@@ -59,5 +60,53 @@ void write_reals(Lathe_dtype t, void *at, int64_t n, const double *x)
 
 void write_weights(const Lathe_model *m, void *flat, int64_t e, int64_t n, const double *x)
 {
-    write_reals(part_at(m, e).type, parameter_at(m, flat, e), n, x);
+    void *at;
+    for (int64_t i = 0, some; i < n; i += some) {
+        some = weights_beside(m, flat, e + i, n - i, &at);
+        if (at) write_reals(part_at(m, e + i).type, at, some, x + i);
+    }
+}
+
+/* ------------------------------------------------------------------ elements of one rank */
+
+static struct Kept { /* of the array whose elements other ranks have, too */
+    const void *flat;
+    char *own;
+    Lathe_deal deal;
+    int rank;
+    int64_t limit, before[LATHE_MOST_DEALT];
+} kept;
+
+void keep_own_weights(const void *flat, void *own, const Own_elements *which)
+{
+    kept = (struct Kept){flat, own, *which->deal, which->rank, which->limit, {0}};
+    for (int k = 0; k < kept.deal.buckets; k++)
+        kept.before[k] = lathe_dealt_before(&kept.deal, k, kept.rank, kept.limit);
+}
+
+bool has_all_weights(const void *flat) { return !flat || flat != kept.flat; }
+
+int64_t weights_beside(const Lathe_model *m, const void *flat, int64_t e, int64_t n, void **at)
+{
+    if (has_all_weights(flat)) {
+        *at = parameter_at(m, flat, e);
+        return n;
+    }
+    const Lathe_owner o = lathe_owner_of(&kept.deal, e);
+    const int64_t left = o.part.first + o.part.count - e, place = kept.before[o.bucket] + e - o.part.first;
+    *at = o.rank == kept.rank ? kept.own + place * dtype_size(lathe_weights(m)) : NULL;
+    return left < n ? left : n;
+}
+
+bool has_any_weight(const Lathe_model *m, const void *flat, int64_t e, int64_t n)
+{
+    void *at = NULL;
+    for (int64_t i = 0; i < n && !at;) i += weights_beside(m, flat, e + i, n - i, &at);
+    return at != NULL;
+}
+
+void clear_weights(const Lathe_model *m, void *flat)
+{
+    if (has_all_weights(flat)) clear_memory(flat, weight_bytes(m));
+    else clear_memory(kept.own, lathe_own_bytes(&kept.deal, dtype_size(lathe_weights(m))));
 }

@@ -2,7 +2,10 @@
 #ifndef LATHE_MODEL_PLACE_H
 #define LATHE_MODEL_PLACE_H
 
+#include "interface/held.h"
 #include "interface/lathe_model.h"
+
+#include <stdbool.h>
 
 int64_t weights_in_blocks(const Lathe_model *m);   /* the last of the flat array; 0: none */
 char *words_of_blocks(const Lathe_model *m);        /* "q8_0 and q4_0", from malloc; NULL: none */
@@ -14,5 +17,20 @@ double read_weight(const Lathe_model *m, const void *flat, int64_t e);      /* a
 /* n neighbours, each the nearest number of their type; in blocks n is a multiple of LATHE_BLOCK. */
 void write_reals(Lathe_dtype t, void *at, int64_t n, const double *x);
 void write_weights(const Lathe_model *m, void *flat, int64_t e, int64_t n, const double *x);
+void clear_weights(const Lathe_model *m, void *flat); /* all */
+
+/* Elements that one of several ranks has, bucket by bucket (interface/dealt.h); limit: those below it. */
+typedef struct Own_elements {
+    const Lathe_deal *deal;
+    int rank;
+    int64_t limit;
+} Own_elements;
+/* From now on `flat` is only an address: of that array only these elements are there, at `own`.  Others may be written with
+ * these functions, which does nothing. */
+void keep_own_weights(const void *flat, void *own, const Own_elements *which);
+bool has_all_weights(const void *flat);
+bool has_any_weight(const Lathe_model *m, const void *flat, int64_t e, int64_t n);
+/* Of n neighbours from e on: how many of the first lie side by side, at *at.  NULL: another rank has these. */
+int64_t weights_beside(const Lathe_model *m, const void *flat, int64_t e, int64_t n, void **at);
 
 #endif

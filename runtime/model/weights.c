@@ -238,6 +238,16 @@ static void take_own(const Wanted_array *a, int64_t place, const Stored *from, i
     }
 }
 
+static void take_weights(const Wanted_array *a, Lathe_dtype type, int64_t place, const Stored *from, int64_t first,
+                         int64_t n)
+{
+    void *to;
+    for (int64_t i = 0, some; i < n; i += some) {
+        some = weights_beside(a->of.blocks, a->flat, place + i, n - i, &to);
+        if (to) take_run(type, to, from, first + i, some);
+    }
+}
+
 static void take_elements(const Wanted_array *a, Lathe_dtype type, const Lathe_param *p, int64_t copy,
                           const Stored *from)
 {
@@ -245,7 +255,7 @@ static void take_elements(const Wanted_array *a, Lathe_dtype type, const Lathe_p
     for (int64_t e = 0; e < copy_elements(p); e += run) {
         const int64_t place = copy_place(p, copy, e);
         if (a->own) take_own(a, place, from, e, run);
-        else if (a->of.blocks) take_run(type, parameter_at(a->of.blocks, a->flat, place), from, e, run);
+        else if (a->of.blocks) take_weights(a, type, place, from, e, run);
         else take_run(type, (char *)a->flat + place * dtype_size(type), from, e, run);
     }
     leave_stored(from);
@@ -454,7 +464,7 @@ static void load_parameters(const Lathe_model *m, const Store *s, void *flat, vo
     w.array[0] = (Wanted_array){all_parameters(m), "", flat, lathe_weights(m), NULL};
     w.array[1] = (Wanted_array){statistics_of(m), "", statistics, m->real, NULL};
     if (except && *except) check_patterns(&w);
-    else if (flat && !w.of_base) clear_memory(flat, weight_bytes(m));
+    else if (flat && !w.of_base) clear_weights(m, flat);
     take_arrays(&w, s);
 }
 

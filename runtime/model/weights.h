@@ -2,8 +2,8 @@
 #ifndef LATHE_MODEL_WEIGHTS_H
 #define LATHE_MODEL_WEIGHTS_H
 
-#include "interface/dealt.h"
 #include "interface/lathe_model.h"
+#include "model/place.h"
 #include "model/safetensors.h"
 
 /* Collects everything that does not fit, so that one message names it all. */
@@ -29,12 +29,6 @@ void put_weights(Store_writer *w, const Lathe_model *m, const char *base, const 
 void put_averages(Store_writer *w, const Lathe_model *m, const char *base, const void *flat, const void *average,
                   const void *statistics);
 void put_trained(Store_writer *w, const Lathe_model *m, const void *flat, const void *average);
-/* Elements that one of several ranks has, bucket by bucket (interface/dealt.h); limit: those below it. */
-typedef struct Own_elements {
-    const Lathe_deal *deal;
-    int rank;
-    int64_t limit;
-} Own_elements;
 /* NULL: only checked; own: of average, NULL: all elements. */
 void load_trained(const Lathe_model *m, const Store *s, void *flat, void *average, const Own_elements *own);
 /* NULL: only checks them; converted: of any real type, else of the model's own. */

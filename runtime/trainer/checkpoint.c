@@ -339,6 +339,14 @@ static void load_parameters(Trainer *t, const State *s, const char *checkpoint, 
     close_marked(&store);
 }
 
+void load_own_parameters(const Trainer *t, const char *checkpoint, const Memory *m)
+{
+    Store store;
+    read_store(&store, text_of("%s/model.safetensors", checkpoint));
+    load_model(t->model, &store, m->params, m->statistics, false);
+    close_marked(&store);
+}
+
 static void load_moments(const Trainer *t, const State *s, const char *checkpoint, const Optimizer *o)
 {
     Store store;

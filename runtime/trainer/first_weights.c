@@ -7,13 +7,14 @@
 #include "model/weights.h"
 #include "trainer/adapters.h"
 #include "trainer/checkpoint.h"
+#include "trainer/ranks.h"
 #include "trainer/trainer.h"
 
 #include <string.h>
 
 void load_saved_weights(const Trainer *t, const char *path, const Memory *m)
 {
-    check_saved_weights(path);
+    if (!is_follower(t)) check_saved_weights(path);
     bool starts = strcmp(t->command, "train") == 0 || strcmp(t->command, "init") == 0;
     load_weights(t->model, path, m->params, m->statistics, !t->init_except && starts ? "" : t->init_except);
     advise(NULL);

@@ -17,6 +17,7 @@
 #include "trainer/knobs.h"
 #include "trainer/last_actions.h"
 #include "trainer/ranks.h"
+#include "trainer/shards.h"
 #include "trainer/shared.h"
 #include "trainer/state.h"
 #include "trainer/trainer.h"
@@ -27,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -310,8 +312,8 @@ void agree_on_checkpoint(Trainer *t)
 
 /* ------------------------------------------------------------------ are they alike? */
 
-enum { FACTS = 6 };
-static const char *const fact_names[FACTS] = {"description", "plan", "data", "val_data", "settings", "step"};
+enum { OF_ORIGIN = 4, FACT_SETTINGS = OF_ORIGIN, FACT_STEP, FACT_WEIGHTS, FACTS };
+static const char *const fact_names[FACTS] = {"description", "plan", "data", "val_data", "settings", "step", "weights"};
 typedef struct Facts { /* of a rank: hashes, or 0 */
     uint64_t of[FACTS], machine;
     int64_t process;
@@ -338,14 +340,34 @@ static uint64_t hash_of_json(const json_t *value)
     return hash;
 }
 
+/* Of a file of which each rank reads its part: some pieces, since all of it would take as long as to load it. */
+static uint64_t hash_of_weights(const Trainer *t)
+{
+    enum { PIECES = 64, EACH = 4096 };
+    struct stat about;
+    char room[EACH];
+    const int fd = t->weights && shards_parameters(t) ? open_to_read(t->weights) : -1;
+    const bool file = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+    Hash h;
+    hash_start(&h);
+    if (file) hash_add(&h, &about.st_size, sizeof about.st_size);
+    for (int64_t k = 0; file && k < PIECES; k++) {
+        const ssize_t n = pread(fd, room, EACH, about.st_size / PIECES * k);
+        if (n > 0) hash_add(&h, room, (size_t)n);
+    }
+    if (fd >= 0) close(fd);
+    return hash_end(&h);
+}
+
 static Facts facts_of(const Trainer *t, Data *d, int64_t step)
 {
     Facts f = {.machine = machine_hash(), .process = getpid()};
-    for (int k = 0; k < FACTS - 2; k++) f.of[k] = hash_of_json(json_object_get(origin_of_run(t, d), fact_names[k]));
+    for (int k = 0; k < OF_ORIGIN; k++) f.of[k] = hash_of_json(json_object_get(origin_of_run(t, d), fact_names[k]));
     json_t *settings = recipe_json(&t->recipe);
     put_json(settings, "seed", json_integer(t->seed));
-    f.of[FACTS - 2] = hash_of_json(settings);
-    f.of[FACTS - 1] = (uint64_t)step;
+    f.of[FACT_SETTINGS] = hash_of_json(settings);
+    f.of[FACT_STEP] = (uint64_t)step;
+    f.of[FACT_WEIGHTS] = hash_of_weights(t);
     json_decref(settings);
     snprintf(f.host, sizeof f.host, "%s", host_name());
     return f;
@@ -359,12 +381,13 @@ static _Noreturn void refuse_unlike(const Trainer *t, const Facts *all, int rank
         "give all ranks the same files (--data)",
         "give all ranks the same files (--val-data)",
         "give all ranks the same options",
-        "let all ranks see one run folder (--out), and wait until it is there on all"};
+        "let all ranks see one run folder (--out), and wait until it is there on all",
+        "give all ranks the same file: each reads its part of the parameters"};
     char never;
     Piece *none = must_alloc((size_t)gpus_of(t) * sizeof *none);
     none[0] = (Piece){.in = &never, .in_bytes = 1};
     if (is_follower(t)) must_go_on(exchange(none)); /* until rank 0 has said it */
-    fail(fact == 2 || fact == 3 ? EXIT_DATA : EXIT_USAGE, NULL,
+    fail(fact == 2 || fact == 3 || fact == FACT_WEIGHTS ? EXIT_DATA : EXIT_USAGE, NULL,
          "rank %d of %d, on %s, does not have the %s of rank 0, on %s (hashes %016llx and %016llx); %s", rank,
          gpus_of(t), all[rank].host, fact_names[fact], all[0].host, (unsigned long long)all[rank].of[fact],
          (unsigned long long)all[0].of[fact], remedy[fact]);

@@ -105,13 +105,11 @@ static void refuse_too_large(const Trainer *t, int64_t wanted)
          t->memory_limit && !m->device ? "Raise the limit" : "End other programs", (long long)m->batch);
 }
 
-/* With --ranks, every process of this machine needs as much; rank 0 begins with all parameters. */
+/* With --ranks, every process of this machine needs as much. */
 void check_memory(const Trainer *t)
 {
     const bool ranks = gpus_of(t) > 1 && !t->model->device;
-    const int64_t begins = shards_parameters(t) ? weight_bytes(t->model) : 0;
-    refuse_too_large(t,
-                     (ranks ? bytes_of_run(t) : whole_plan(t->model)) * (t->processes > 1 ? t->processes : 1) + begins);
+    refuse_too_large(t, (ranks ? bytes_of_run(t) : whole_plan(t->model)) * (t->processes > 1 ? t->processes : 1));
 }
 
 void check_data_memory(const Trainer *t, int64_t bytes)

@@ -413,18 +413,29 @@ void wait_for_parts(Fault *f)
 
 typedef struct Part_reading {
     Part_file file;
-    const char *data; /* mapped, behind the header */
+    const char *map;      /* the file */
+    int64_t header, left; /* bytes; before left, a multiple of AT_ONCE: no longer in memory */
     Hash all;
     uint64_t *sum; /* [ranks] */
 } Part_reading;
+
+/* Pieces come in the order of the file, and rank 0 has no room for all of it. */
+static void leave_read(Part_reading *r, int64_t end)
+{
+    const int64_t to = end / AT_ONCE * AT_ONCE;
+    if (to > r->left) drop_pages(r->map, r->left, to);
+    if (to > r->left) r->left = to;
+}
 
 static void read_one_part(void *with, const Part_piece *p)
 {
     Part_reading *r = with;
     for (int64_t i = 0, n; i < p->bytes; i += n) { /* in the processor's cache for both */
         n = p->bytes - i < AT_ONCE ? p->bytes - i : AT_ONCE;
-        hash_add(&r->all, r->data + p->place + i, (size_t)n);
-        r->sum[p->rank] += sum_of_words(r->data + p->place + i, n);
+        const char *at = r->map + r->header + p->place + i;
+        hash_add(&r->all, at, (size_t)n);
+        r->sum[p->rank] += sum_of_words(at, n);
+        leave_read(r, r->header + p->place + i + n);
     }
 }
 
@@ -438,7 +449,8 @@ static void read_part_file(Part_reading *r, const char *path, Fault *f)
     char *map = bytes ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (map == MAP_FAILED) set_fault(f, path, "read");
     else {
-        r->data = map + header;
+        r->map = map;
+        r->header = header;
         hash_add(&r->all, map, (size_t)header);
         each_part_piece(&save.a, r->file, read_one_part, r);
         munmap(map, bytes);

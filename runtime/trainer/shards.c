@@ -11,6 +11,7 @@
 #include "trainer/shards.h"
 #include "base/words.h"
 #include "lathe_rt.h"
+#include "model/place.h"
 #include "model/tables.h"
 #include "ranks/courier.h"
 #include "step/entry.h"
@@ -380,24 +381,9 @@ void open_own_arrays(const Trainer *t, Memory *m)
     open_array(t, &shards.gradients, m->grads, true);
     m->params = shards.parameters.region;
     m->grads = shards.gradients.region;
+    keep_own_weights(m->params, shards.parameters.own, &(Own_elements){&shards.deal, t->rank, shards.deal.n});
     rt_entry_begins = entry_begins;
     rt_parameters_needed = parameters_needed_here;
     rt_parameters_dropped = parameters_dropped_here;
     rt_gradients_begun = gradients_begun_here;
-}
-
-Memory whole_parameters(const Trainer *t, const Memory *m)
-{
-    Memory whole = *m;
-    if (shards_parameters(t) && !is_follower(t)) whole.params = whole_array(t, weight_bytes(t->model));
-    return whole;
-}
-
-void deal_parameters(const Trainer *t, Memory *whole)
-{
-    const Array *a = &shards.parameters;
-    const int64_t bytes = weight_bytes(t->model);
-    deal_array(&shards.deal, is_follower(t) ? NULL : whole->params, a->own, shards.deal.n, a->element);
-    if (!is_follower(t)) munmap(whole->params, (size_t)bytes + 1);
-    whole->params = a->region;
 }

@@ -11,11 +11,8 @@ void check_shards_of(const Trainer *t);              /* refuses what does not go
 int64_t bytes_of_own(const Trainer *t, bool gradients); /* in the block: of this rank's elements */
 int64_t bytes_of_rooms(const Trainer *t);            /* beside the block */
 /* m->params and m->grads have room for this rank's elements.  They become addresses at which entries see whole arrays,
- * of which only what is at hand is there. */
+ * of which only what is at hand is there; model/place.h writes this rank's elements. */
 void open_own_arrays(const Trainer *t, Memory *m);
-/* On rank 0 with room for all parameters, until deal_parameters() has given each rank its own. */
-Memory whole_parameters(const Trainer *t, const Memory *m);
-void deal_parameters(const Trainer *t, Memory *whole);
 
 /* This rank's elements, bucket by bucket; NULL: it has them all. */
 char *own_parameters(void);

@@ -156,12 +156,11 @@ static void check_steps(const Training *r)
 }
 
 /* Copies the arrays to a device, where the moments and states of a new run are already zero. */
-static void give_arrays(Training *r, Memory *whole)
+static void give_arrays(Training *r)
 {
     const Lathe_model *m = r->t->model;
     const Optimizer *o = &r->turns.at[0].optimizer;
     join_ranks(r->t, &r->turns.at[0].optimizer, &r->memory);
-    if (shards_parameters(r->t)) deal_parameters(r->t, whole);
     if (!r->t->ranks) weights_up(m, &r->memory);
     test_first_start(r->t, r->entry, &r->memory);
     if ((r->t->resume || o->average) && r->t->ranks) take_parts(r->t, o, &r->memory, r->checkpoint);
@@ -173,25 +172,33 @@ static void give_arrays(Training *r, Memory *whole)
     ready_optimizers(&r->turns, &r->memory);
 }
 
+/* Of parameters that no rank has all of: from the same files as rank 0, or drawn as there. */
+static void take_own_weights(Training *r)
+{
+    if (r->t->resume) load_own_parameters(r->t, r->checkpoint, &r->memory);
+    else take_first_weights(r->t, &r->memory);
+    advise(NULL);
+}
+
 static void fill_arrays(Training *r)
 {
     Trainer *t = r->t;
     if (shares_steps(t)) open_turns_on_zeros(&r->turns, t->model, &t->recipe, whole_moments(t, &r->memory));
     else open_turns(&r->turns, t->model, &t->recipe, whole_moments(t, &r->memory));
     if (is_follower(t)) {
-        give_arrays(r, &r->memory);
+        if (shards_parameters(t)) take_own_weights(r);
+        give_arrays(r);
         return;
     }
-    Memory whole = whole_parameters(t, &r->memory);
-    if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &whole, saved_optimizer(&r->turns));
+    if (t->resume) load_checkpoint(t, &r->from, r->checkpoint, &r->memory, saved_optimizer(&r->turns));
     else {
-        take_first_weights(t, &whole);
+        take_first_weights(t, &r->memory);
         if (!adds_gradients(t)) begin_averages(&r->turns.at[0].optimizer, r->memory.params);
     }
     advise(NULL);
     fill_teacher(t, &r->memory, t->resume ? &r->from : NULL);
     go_on_with_scale(&r->turns.at[0].optimizer, &r->at.loss_scale);
-    give_arrays(r, &whole);
+    give_arrays(r);
     if (t->resume && !t->verify) compare_origin(t, &r->data, &r->from);
 }
 
