@@ -1,5 +1,5 @@
 # shards.sh: --shard-parameters: ranks that keep only their parts of parameters and gradients train to the same bits as ranks that
-# have all of them; so do runs that are resumed with other ranks; the plan's bytes are taken, and fewer; what does not go with it is refused.
+# have all of them; so do runs that are resumed with other ranks, or begin with weights; the plan's bytes are taken, and fewer; what does not go with it is refused.
 # LATHE_LONG: more models.
 set -eu
 export LATHE_CACHE=off OMP_NUM_THREADS=1 LATHE_RANK_BUCKET=131072
@@ -73,6 +73,10 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
     before=
     run gpt gpt.half --ranks 2 $usual --steps 5 --resume="$TMP/gpt.half/checkpoints/step-4"
     run gpt gpt.half $usual --steps 6 --resume="$TMP/gpt.half/checkpoints/step-5"
+    # each reads its part of what others wrote
+    must "$TMP/gpt/trainer" export --to hf --weights "$TMP/gpt.a" --out "$TMP/hf"
+    for of in gpt.all gpt; do run $of $of.hf --ranks 3 $usual --init "$TMP/hf" --set steps=2; done
+    alike gpt.all.hf gpt.hf
     # micro-batches read the same parameters again; states make evaluations go along
     kind rnn 2 models/char_rnn.lua --config tiny --set vocab=256 --set carry=true --set accumulate=2 -- $usual
     # rows that no bucket divides; neighbours whose gradients are far apart in time
@@ -86,6 +90,11 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
     whole=$("$LATHE" plan $deep --ranks 4 | bytes_of)
     [ "$planned" -lt "$whole" ] || tell "parts take $planned bytes, all parameters $whole"
     must "$LATHE" build $deep --shard-parameters -o "$TMP/deep"
+    data="--data $TMP/text.txt"
+    for steps in 2 3; do # the second time it is resumed; rank 0 asks, and has saved in between; 4 MB: the program
+        run deep deep.run --ranks 4 --resume=auto $usual --set eval_every=1 --set save_every=1 --set steps=$steps --on-eval "grep VmHWM /proc/\$PPID/status >>$TMP/most"
+    done
+    [ "$(sed -n 's/[^0-9]*\([0-9]*\) kB/\1/p' "$TMP/most" | sort -n | tail -n 1)" -lt $((planned / 1024 + 4096)) ] || tell "rank 0 took $(cat "$TMP/most"), and the plan has $planned bytes"
     ! "$TMP/deep/trainer" train $data --ranks 4 --out "$TMP/none" --memory-limit 1M >"$TMP/said" 2>&1 || tell "1 MB is enough"
     [ "$(sed -n 's/.*(\([0-9,]*\) bytes).*/\1/p' "$TMP/said" | tr -d ,)" = $((4 * planned)) ] || tell "not four times the $planned bytes of the plan"
     if [ -n "${LATHE_LONG-}" ]; then
