@@ -95,9 +95,17 @@ small='--set layers=3 --set width=16 --set heads=2 --set seq=8'
 # shellcheck disable=SC2086
 {
     kind gpt 2 4 models/gpt.lua $small --set dropout=0.1 -- $usual
-    kind packed 2 4 models/llama.lua --config char --set vocab=95 --set layers=2 --set width=32 --set heads=2 --set kv_heads=1 --set hidden=48 --set seq=32 -- $usual --order epochs --documents blank --set shuffle_tokens=2000
     kind carried 2 4 models/char_rnn.lua --config tiny --set vocab=256 --set carry=true -- $usual --val-fraction 0
 }
+# ---- short documents, several to a row, none of which sees another
+awk '{ print substr($0, 1, 3 + NR * 7 % 20) "\n" }' "$TMP/text.txt" >"$TMP/short.txt"
+data="--data $TMP/short.txt"
+# shellcheck disable=SC2086
+{
+    kind packed 2 4 models/llama.lua --config char --set pack=true --set vocab=95 --set layers=2 --set width=32 --set heads=2 --set kv_heads=1 --set hidden=48 --set seq=32 -- $usual --order epochs --documents blank --set shuffle_tokens=2000
+    [ "$(sed -n 's/.*"of":"documents in packed rows","pieces":\([0-9]*\),.*/\1/p' "$TMP/packed.2/data.json")" -gt 40 ] || tell "not packed: rows have fewer than two documents"
+}
+data="--data $TMP/text.txt"
 # ---- steps whose micro-batches grow; the noise scale of equal micro-batches, wherever they are computed
 grows='--set accumulate=2 --set accumulate_at=0:1,2:2'
 noise() { sed -n 's/.*"noise_scale":\([-0-9.e]*\).*/\1/p' "$TMP/$1/metrics.jsonl"; }
