@@ -86,8 +86,8 @@ static void add_event_of(json_t *events, const Travel *t, double begin)
     }
     for (int ends = 0; ends < 2; ends++)
         add_json(events, json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:{s:I}}", "name", name, "cat", "ranks", "ph",
-                                   ends ? "e" : "b", "id", id, "pid", 1, "tid", TRACE_RANKS, "ts", ends ? to : from, "args",
-                                   "bytes", (json_int_t)t->bytes));
+                                   ends ? "e" : "b", "id", id, "pid", 1, "tid", TRACE_RANKS, "ts", ends ? to : from,
+                                   "args", "bytes", (json_int_t)t->bytes));
 }
 
 /* What ended before the step, such as when ranks last met, is left out. */
