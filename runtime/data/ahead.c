@@ -46,6 +46,8 @@ struct Files {
     char *failure;
     char **fault;     /* [n] of the files, if some may be bad: what is wrong; else NULL */
     int64_t left_out; /* files */
+    Bad_file *met;    /* [mets] in steps of this rank, which the others do not know of */
+    int64_t mets;
     pthread_mutex_t lock;
     pthread_cond_t work, ready;
 };
@@ -164,6 +166,22 @@ static bool is_excused(Files *f, int64_t item, const char *wrong, bool left_out)
     return true;
 }
 
+/* Ranks on GPUs count by themselves. */
+static bool tells_others(const Reading *r) { return r->gpus > 1 && !r->model->device; }
+
+/* The same, in a step.  Of several ranks rank 0 ends the run: another tells of one too many, and goes on until then. */
+static bool is_excused_here(Files *f, const Batch *b, int64_t k)
+{
+    const int64_t item = b->turn[k].item;
+    const bool known = f->fault[item], excused = is_excused(f, item, b->wrong[k], b->left_out[k]);
+    if (known || !tells_others(f->reading) || (!excused && *f->reading->rank == 0)) return excused;
+    f->met = must_grow(f->met, sizeof *f->met * (size_t)(f->mets + 1));
+    f->met[f->mets] = (Bad_file){.item = item};
+    snprintf(f->met[f->mets].why, sizeof f->met->why, "%s", b->wrong[k]);
+    f->mets++;
+    return true;
+}
+
 /* A batch's step, and whose rows it has: `rows` are this rank's, `all` those of all ranks. */
 typedef struct Step_rows {
     int64_t step, rows, all;
@@ -210,7 +228,7 @@ static bool stand_in(Files *f, Batch *b, int64_t k, const Step_rows *s)
 static void pass_over_bad(Files *f, Batch *b, const Step_rows *s)
 {
     for (int64_t k = 0; k < b->n && f->fault; k++) {
-        if (!b->wrong[k] || (k < s->rows && !is_excused(f, b->turn[k].item, b->wrong[k], b->left_out[k]))) continue;
+        if (!b->wrong[k] || (k < s->rows && !is_excused_here(f, b, k))) continue;
         if (f->reading->predicting) memset(b->rooms + k * f->form.room, 0, (size_t)f->form.room);
         else if (!stand_in(f, b, k, s)) continue;
         free(b->wrong[k]);
@@ -303,6 +321,36 @@ const char *files_failure(const Files *f, int *code)
     return f->failure;
 }
 
+/* ------------------------------------------------------------------ several ranks */
+
+const Bad_file *met_bad_files(const Files *f, int64_t *n)
+{
+    *n = f->mets;
+    return f->met;
+}
+
+/* Rank 0 tells those of the others as its own; one too many ends the run there. */
+static void take_bad_file(Files *f, const Bad_file *bad)
+{
+    const bool first = *f->reading->rank == 0;
+    bug_if(bad->item < 0 || bad->item >= f->index->n);
+    if (f->fault[bad->item]) return;
+    f->fault[bad->item] = text_of("%s", bad->why);
+    if (note_bad_file(f->index, bad->item, bad->why, f->reading->recipe->bad_records,
+                      first ? "bad_records leaves it out" : NULL))
+        return;
+    if (!f->failure)
+        f->failure = text_of("%s: error: %s%s", place_of_file(f->index, &f->index->at[bad->item]), bad->why,
+                             bad_files_advice(f->index, f->reading));
+}
+
+bool take_bad_files(Files *f, const Bad_file *bad, int64_t n)
+{
+    f->mets = 0;
+    for (int64_t i = 0; i < n; i++) take_bad_file(f, &bad[i]);
+    return !f->failure;
+}
+
 /* ------------------------------------------------------------------ opening */
 
 static bool may_be_bad(const Files *f)
@@ -310,10 +358,18 @@ static bool may_be_bad(const Files *f)
     return f->reading->recipe->bad_records > 0 || (f->reading->predicting && f->form.leaves_out);
 }
 
+/* That one rank tells others of. */
+static int64_t bad_files_at_most(const Files *f)
+{
+    const int64_t allowed = f->reading->recipe->bad_records;
+    return allowed < f->index->n ? allowed : f->index->n;
+}
+
 int64_t files_heap(const Files *f)
 {
     int64_t turn = (int64_t)(sizeof(File_turn) + sizeof(char *) + sizeof(bool)) + f->form.room;
     int64_t faults = may_be_bad(f) ? f->index->n * (int64_t)sizeof(char *) : 0;
+    if (faults && tells_others(f->reading)) faults += bad_files_at_most(f) * (int64_t)sizeof *f->met;
     int64_t rows = f->rows + f->form.beyond;
     return file_index_bytes(f->index) + f->batches * rows * turn + f->threads * f->form.thread_bytes + faults;
 }

@@ -284,7 +284,7 @@ void shuffle_data_files(File_index *s)
 bool note_bad_file(File_index *s, int64_t item, const char *wrong, int64_t allowed, const char *what_follows)
 {
     char *place = place_of_file(s, &s->at[item]);
-    if (s->bad < allowed) note("%s: %s; %s", place, wrong, what_follows);
+    if (s->bad < allowed && what_follows) note("%s: %s; %s", place, wrong, what_follows);
     if (!s->bad) s->first_bad = text_of("%s", place);
     free(place);
     return s->bad < allowed && ++s->bad;

@@ -60,7 +60,7 @@ char *place_of_file(const File_index *s, const Data_file *p); /* "a.tar: member 
 const char *name_of_file(const File_index *s, int64_t item);
 const char *spoken_text(const File_index *s, int64_t item); /* NULL: it has none */
 void shuffle_data_files(File_index *s); /* by names alone, so that any part of the list has all classes */
-/* Counts a file that cannot be read, and tells it; false: more are not allowed. */
+/* Counts a file that cannot be read, and tells it, unless what_follows is NULL; false: more are not allowed. */
 bool note_bad_file(File_index *s, int64_t item, const char *wrong, int64_t allowed, const char *what_follows);
 char *bad_files_advice(const File_index *s, const Reading *reading); /* after what is wrong; from malloc */
 int64_t file_index_bytes(const File_index *s);
@@ -156,5 +156,15 @@ int64_t keep_readable(Files *f, int32_t *item, int64_t n);
  * bad_records cannot, or a whole step. */
 bool fill_file_step(Files *f, const Lathe_entry *e, char *in, int64_t step, Give_turn *give, void *with);
 const char *files_failure(const Files *f, int *code); /* NULL: there is none */
+
+typedef struct Bad_file { /* that bad_records leaves out */
+    int64_t item;
+    char why[248];
+} Bad_file;
+
+/* Of several ranks each meets some: those of this one in its training steps since take_bad_files(), which counts those
+ * of all.  false: they are more than bad_records, and no step is filled any more. */
+const Bad_file *met_bad_files(const Files *f, int64_t *n);
+bool take_bad_files(Files *f, const Bad_file *bad, int64_t n);
 
 #endif

@@ -147,7 +147,7 @@ void meet(const Trainer *t, const Memory *m, int64_t step)
     }
     share_parts(local.start, local.element);
     memcpy(m->params, local.start, (size_t)(d->n * local.element));
-    share_signals();
+    share_at_meeting();
     local.met = step;
 }
 

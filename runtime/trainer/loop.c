@@ -30,6 +30,7 @@
 #include "trainer/samples.h"
 #include "trainer/shards.h"
 #include "trainer/shared.h"
+#include "trainer/told.h"
 #include "trainer/signals.h"
 #include "trainer/state.h"
 #include "trainer/step.h"
@@ -322,6 +323,14 @@ static void finish_steps(Training *r)
     await_returns();
 }
 
+/* After local steps, where ranks must. */
+static void meet_in_run(Training *r, bool ends)
+{
+    if (!must_meet(r->t, r->at.step, ends)) return;
+    meet_ranks(r->t, &r->memory, r->at.step);
+    r->data_ended |= !share_bad_files(r->t, &r->data);
+}
+
 /* Returns false if there is no data for it.  at.step counts steps that were begun; on a device the last still runs. */
 static bool one_step(Training *r)
 {
@@ -335,16 +344,18 @@ static bool one_step(Training *r)
     hash_batch(r->t->hashes, e, r->memory.call, step);
     order_step(r->t);
     double data = seconds_now() - from;
+    if (shares_steps(r->t)) tell_of_data(&r->data, data);
     r->at.step++;
     for (int k = 0; k < r->turns.n; k++) {
         if (!turn_is_due(&r->turns.at[k], step)) continue;
         begin_timed(r->profile, &r->turns.at[k], step);
         begin_turn(r->t, &r->turns.at[k], &r->memory, step, data);
         end_timed(r->profile, &r->turns.at[k]);
+        if (adds_gradients(r->t)) r->data_ended = !share_bad_files(r->t, &r->data);
         data = 0;
         while (turn_must_end()) finish_turn(r);
     }
-    meet_ranks(r->t, &r->memory, r->at.step, false);
+    meet_in_run(r, false);
     if (r->data.epochs && mixture_epoch_ended(r->data.epochs->rows)) finish_steps(r);
     return true;
 }
@@ -383,8 +394,8 @@ static void all_steps(Training *r)
     if (r->at.step < r->t->recipe.steps && r->t->resume) evaluate_and_save(r); /* an interruption had left it out */
     while (r->at.step < r->t->recipe.steps && !must_end(r->t, r->at.step) && !is_tired(r)) {
         bool done = one_step(r);
-        r->data_ended = !done && !interrupted;
-        if (!done) break;
+        r->data_ended |= !done && !interrupted;
+        if (r->data_ended || !done) break;
         if (end_save(r->saver, false)) report_save(r);
         keep_run_profile(r->profile, &r->report);
         keep_data_record(r->record);
@@ -392,7 +403,7 @@ static void all_steps(Training *r)
         evaluate_and_save(r);
     }
     finish_steps(r);
-    meet_ranks(r->t, &r->memory, r->at.step, true);
+    meet_in_run(r, true);
 }
 
 static void print_result(const Training *r, int stopped)

@@ -33,6 +33,7 @@
 #include "trainer/shards.h"
 #include "trainer/shared.h"
 #include "trainer/step.h"
+#include "trainer/told.h"
 #include "trainer/trainer.h"
 #include "trainer/trial.h"
 #include "trainer/unsent.h"
@@ -276,9 +277,8 @@ void order_step(const Trainer *t)
     if (t->ranks) give_order(t, RANKS_STEP);
 }
 
-void meet_ranks(const Trainer *t, const Memory *m, int64_t step, bool ends)
+void meet_ranks(const Trainer *t, const Memory *m, int64_t step)
 {
-    if (!must_meet(t, step, ends)) return;
     give_order(t, RANKS_MEET);
     meet(t, m, step);
     if (!interrupted) interrupted = signal_of_ranks();
@@ -347,6 +347,7 @@ static void follow_step(const Trial *c, int64_t step)
 {
     int code = EXIT_DATA;
     const Lathe_entry *e = train_for_step(c->turns, c->t->model, step);
+    const double from = seconds_now();
     rank_does(RANK_READS, step);
     if (!fill_step(c->data, e, c->memory->call, step)) {
         const char *failure = data_failure(c->data, &code);
@@ -357,7 +358,9 @@ static void follow_step(const Trial *c, int64_t step)
     set_scalars(e, c->memory->call, c->t->seed, step, 0);
     set_first_row(c, e);
     note_batch(c->record, e, c->memory->call);
+    if (shares_steps(c->t)) tell_of_data(c->data, seconds_now() - from);
     begin_turn(c->t, &c->turns->at[0], c->memory, step, 0);
+    if (adds_gradients(c->t)) (void)share_bad_files(c->t, c->data);
     while (turn_must_end()) end_followed(c->t);
 }
 
@@ -414,7 +417,10 @@ int follow(const Trial *c, int64_t step)
         case RANKS_SHOW_TRAINED: show_trained(o, m->params, m->grads); break;
         case RANKS_EVALUATE: share_evaluation(c, step); break;
         case RANKS_COUNT: share_counts(c->record); break;
-        case RANKS_MEET: meet(c->t, m, step); break;
+        case RANKS_MEET:
+            meet(c->t, m, step);
+            (void)share_bad_files(c->t, c->data);
+            break;
         case RANKS_END:
             end_parts();
             if (c->t->model->device) close_device();

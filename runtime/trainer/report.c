@@ -286,7 +286,7 @@ void report_step(Report *r, int64_t done, Step s)
     int64_t n = done - r->first, units = units_taken(r->data, items_before(r->data, done));
     double share = n <= 2 ? 1 : n < 20 ? 1 / (double)(n - 1) : 0.05;
     r->smooth_ms += share * (ms - r->smooth_ms);
-    r->smooth_data += share * (s.data - r->smooth_data);
+    r->smooth_data += share * (s.data_wait - r->smooth_data);
     r->smooth_ranks += share * (s.ranks - r->smooth_ranks);
     r->smooth_units += share * ((double)(units - r->units) - r->smooth_units);
     r->smooth_items +=

@@ -15,6 +15,7 @@
 #include "trainer/laps.h"
 #include "trainer/local_steps.h"
 #include "trainer/ranks.h"
+#include "trainer/travels.h"
 
 #include <math.h>
 #include <omp.h>
@@ -56,6 +57,7 @@ Run_profile *open_run_profile(const Trainer *t, const Step_turns *turns, const M
     for (int k = 0; k < turns->n; k++)
         open_laps(&p->laps[k], t->model, turns->at[k].entry, &turns->at[k].optimizer, &t->recipe, MOST_TIMED);
     for (int k = 0; k < turns->n; k++) p->laps[k].lists = t->trace != NULL, p->laps[k].grads = m->grads;
+    keep_travels(t->trace != NULL);
     return p;
 }
 
@@ -64,6 +66,7 @@ static void write_step(Run_profile *p)
     const int ranks = gpus_of(p->t);
     if (!p->traced) return;
     write_trace(p->traced, p->t->trace, ranks > 1 ? text_of("trainer, rank 0 of %d", ranks) : "trainer");
+    keep_travels(false);
     p->traced = NULL;
     p->due = false;
     p->written = true;
@@ -172,6 +175,9 @@ void close_run_profile(Run_profile *p, const Report *r)
 {
     if (!p) return;
     write_step(p);
+    if (p->t->trace && !p->written)
+        note("--trace: nothing was written: a trace is of the third step or a later one, with all its micro-batches, "
+             "and there was none; give more --steps");
     measure_rates(p, p->memory->base, p->memory->bytes);
     write_run_profile(p, r);
     for (int k = 0; k < p->turns->n; k++) close_laps(&p->laps[k]);

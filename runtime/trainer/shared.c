@@ -18,6 +18,7 @@
 #include "trainer/ranks.h"
 #include "trainer/returns.h"
 #include "trainer/shards.h"
+#include "trainer/told.h"
 #include "trainer/travels.h"
 #include "trainer/trial.h"
 #include "trainer/unsent.h"
@@ -27,7 +28,13 @@
 #include <string.h>
 
 enum { BEGUN = -1 };
-typedef enum Number { NUMBER_SIGNAL, NUMBER_LOSS, NUMBER_SQUARES, NUMBER_PARTS } Number; /* of a rank, in a step */
+typedef enum Number { /* of a rank, in a step; the first ones also of a meeting */
+                      NUMBER_SIGNAL,
+                      NUMBER_TOLD,
+                      NUMBER_LOSS = NUMBER_TOLD + NUMBERS_TOLD,
+                      NUMBER_SQUARES,
+                      NUMBER_PARTS
+} Number;
 static_assert(NUMBER_PARTS + LATHE_LOSSES <= LATHE_RANK_NUMBERS, "room for each");
 
 static struct Shared {
@@ -75,16 +82,16 @@ int64_t shared_bytes(const Trainer *t)
 
 void wait_for_ranks_until(int64_t number)
 {
-    Travel *wait = begin_travel(TRAVEL_WAIT, 0);
+    const double begin = seconds_now();
     must_go_on(wait_for_exchange(number));
-    end_wait(wait);
+    note_wait(begin);
 }
 
 static void exchange_in_step(void)
 {
-    Travel *wait = begin_travel(TRAVEL_WAIT, 0);
+    const double begin = seconds_now();
     must_go_on(exchange(shared.piece));
-    end_wait(wait);
+    note_wait(begin);
 }
 
 static void gradients_done_here(const void *first, int64_t bytes);
@@ -255,11 +262,23 @@ static double mean_of(int number)
     return sum_over_ranks(shared.real, shared.column, shared.c->ranks, 1.0 / shared.c->ranks);
 }
 
+static void put_own(double *own)
+{
+    own[NUMBER_SIGNAL] = interrupted;
+    put_told(own + NUMBER_TOLD);
+}
+
+static void take_others(int rank, const double *numbers)
+{
+    if (numbers[NUMBER_SIGNAL] != 0 && !shared.signal) shared.signal = (int)numbers[NUMBER_SIGNAL];
+    take_told(rank, numbers + NUMBER_TOLD);
+}
+
 static void share_numbers(const Optimizer *o, Turn_result *r)
 {
     const int ranks = shared.c->ranks, own = shared.c->rank;
     double **row = shared.row, *at = shared.numbers + LATHE_RANK_NUMBERS + chunks_of_rank(own), *out = shared.numbers;
-    out[NUMBER_SIGNAL] = interrupted;
+    put_own(out);
     out[NUMBER_LOSS] = r->loss;
     out[NUMBER_SQUARES] = r->part_squares;
     for (int k = 0; k < r->parts; k++) out[NUMBER_PARTS + k] = r->part[k];
@@ -273,7 +292,7 @@ static void share_numbers(const Optimizer *o, Turn_result *r)
     exchange_in_step();
     for (int k = 0; k < ranks; k++) {
         copy_squares(o, k, row[k] + LATHE_RANK_NUMBERS, true);
-        if (row[k][NUMBER_SIGNAL] != 0 && !shared.signal) shared.signal = (int)row[k][NUMBER_SIGNAL];
+        take_others(k, row[k]);
     }
     r->loss = mean_of(NUMBER_LOSS);
     r->part_squares = mean_of(NUMBER_SQUARES);
@@ -282,15 +301,15 @@ static void share_numbers(const Optimizer *o, Turn_result *r)
 
 int signal_of_ranks(void) { return shared.signal ? shared.signal : asked_to_end(); }
 
-void share_signals(void)
+void share_at_meeting(void)
 {
-    double *all = shared.numbers;
-    for (int k = 0; k < shared.c->ranks; k++)
-        shared.piece[k] = (Piece){all + shared.c->rank, all + k, sizeof *all, sizeof *all};
-    all[shared.c->rank] = interrupted;
+    const int64_t each = NUMBER_LOSS;
+    double *all = shared.numbers, *own = all + shared.c->rank * each;
+    const int64_t bytes = each * (int64_t)sizeof *all;
+    for (int k = 0; k < shared.c->ranks; k++) shared.piece[k] = (Piece){own, all + k * each, bytes, bytes};
+    put_own(own);
     must_go_on(exchange(shared.piece));
-    for (int k = 0; k < shared.c->ranks; k++)
-        if (all[k] != 0 && !shared.signal) shared.signal = (int)all[k];
+    for (int k = 0; k < shared.c->ranks; k++) take_others(k, all + k * each);
 }
 
 /* Every rank's elements of a bucket of an array to all others. */

@@ -26,7 +26,7 @@ int signal_of_ranks(void);              /* that any rank has got before the last
 /* Of any array like the gradients: this rank's elements become means over ranks; every rank's go to all others. */
 void mean_over_ranks(void *array);
 void share_parts(void *array, int64_t element);
-void share_signals(void);               /* for signal_of_ranks() */
+void share_at_meeting(void);                 /* where ranks meet: for signal_of_ranks() and trainer/told.h */
 
 void begin_shared_average(const Optimizer *o, void *params); /* of a new run */
 void show_shared_average(const Optimizer *o, void *params, void *aside); /* step/average.h: show_averages() */

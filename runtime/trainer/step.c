@@ -24,6 +24,7 @@
 #include "trainer/selftest.h"
 #include "trainer/shared.h"
 #include "trainer/step.h"
+#include "trainer/told.h"
 #include "trainer/travels.h"
 #include "trainer/trainer.h"
 
@@ -190,6 +191,7 @@ static void turn_here(const Trainer *t, Turn *u, const Lathe_call *call, const M
     s->backward = parts.seconds[1];
     s->update = seconds_now() - parts.since;
     s->ranks = shares_steps(t) ? waited_for_ranks() : 0;
+    if (adds_gradients(t)) s->data_wait = longest_wait_for_data();
     note_after_update(t->histograms, u, m, s->number);
 }
 
@@ -212,7 +214,8 @@ void begin_turn(const Trainer *t, Turn *u, const Memory *m, int64_t number, doub
     const Lathe_call call = call_of(m, u->entry);
     Step *s = &steps.at[slot];
     bug_if(turns_begun() == MOST_BEGUN);
-    *s = (Step){.number = number, .turn = u->number, .rate = rate_at(u->recipe, number), .data = data};
+    *s = (Step){
+        .number = number, .turn = u->number, .rate = rate_at(u->recipe, number), .data = data, .data_wait = data};
     s->parts = losses_reported(t);
     if (on_device()) turn_there(t, u, &call, s);
     else turn_here(t, u, &call, m, s);
@@ -269,6 +272,7 @@ void add_to_step(Step *all, const Step *s)
     all->measures_noise = s->measures_noise;
     all->noise_scale = s->noise_scale;
     all->data += s->data;
+    all->data_wait += s->data_wait;
     all->forward += s->forward;
     all->backward += s->backward;
     all->update += s->update;

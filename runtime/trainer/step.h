@@ -13,6 +13,7 @@ typedef struct Step { /* results of an optimizer step, or of a turn of it */
     double loss, norm, rate;
     /* seconds: waiting for inputs; the entry; norm, clipping and update, with the wait for a save that copies */
     double data, forward, backward, update;
+    double data_wait; /* of ranks that add up gradients: the longest wait for inputs of any */
     double ranks;   /* of all these: waiting for other ranks */
     double there; /* on a device, by its clock: all of it; the parts are 0 without time_parts() */
     int64_t number; /* steps before it */

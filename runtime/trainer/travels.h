@@ -14,10 +14,11 @@ typedef struct Travel {
     double begin, end; /* seconds_now() */
 } Travel;
 
-void begin_travels(void); /* of a step */
-Travel *begin_travel(Travel_kind kind, int64_t bytes);
+void keep_travels(bool kept); /* from now on, for add_travels(); waiting counts in any case */
+void begin_travels(void);     /* of a step */
+Travel *begin_travel(Travel_kind kind, int64_t bytes); /* NULL: it is not kept */
 void end_travel(void *travel); /* also by the courier's thread, before an exchange counts as ended */
-void end_wait(Travel *wait);
+void note_wait(double begin); /* from then until now */
 double waited_for_ranks(void); /* seconds of the step, until now */
 enum { TRACE_KERNELS = 1, TRACE_RANKS }; /* rows of a Chrome trace */
 bool any_travels(void); /* in this step */

@@ -22,6 +22,7 @@ run() {
     must $before "$TMP/$name/trainer" train $data --set log_every=1 --out "$TMP/$out" "$@"
 }
 before=
+unreadable() { sed -n "/could not be read\|cannot be read\|bad_records/p" "$TMP/said"; }
 # kind NAME RANKS ROWS MODEL OPTIONS… -- OPTIONS OF TRAIN…: of ROWS in all, by one rank and by RANKS
 kind() {
     kind=$1 ranks=$2 rows=$3
@@ -32,7 +33,10 @@ kind() {
     # shellcheck disable=SC2086
     { built "$kind.one" $model --set "batch=$rows"; built "$kind" $model --set "batch=$((rows / ranks))"; }
     run "$kind.one" "$kind.1" "$@"
+    unreadable >"$TMP/unreadable.1"
     run "$kind" "$kind.$ranks" --ranks "$ranks" "$@"
+    unreadable >"$TMP/unreadable.2"
+    cmp "$TMP/unreadable.1" "$TMP/unreadable.2" >"$TMP/said" 2>&1 || tell "$kind: others were not read"
     same "$TMP/$kind.1" "$TMP/$kind.$ranks" 1e-11
     near "$kind.1" "$kind.$ranks"
     cmp "$TMP/$kind.1/data.json" "$TMP/$kind.$ranks/data.json" >"$TMP/said" 2>&1 || tell "$kind: another data.json"
@@ -95,9 +99,17 @@ small='--set layers=3 --set width=16 --set heads=2 --set seq=8'
 # shellcheck disable=SC2086
 {
     kind gpt 2 4 models/gpt.lua $small --set dropout=0.1 -- $usual
-    kind packed 2 4 models/llama.lua --config char --set vocab=95 --set layers=2 --set width=32 --set heads=2 --set kv_heads=1 --set hidden=48 --set seq=32 -- $usual --order epochs --documents blank --set shuffle_tokens=2000
     kind carried 2 4 models/char_rnn.lua --config tiny --set vocab=256 --set carry=true -- $usual --val-fraction 0
 }
+# ---- short documents, several to a row, none of which sees another
+awk '{ print substr($0, 1, 3 + NR * 7 % 20) "\n" }' "$TMP/text.txt" >"$TMP/short.txt"
+data="--data $TMP/short.txt"
+# shellcheck disable=SC2086
+{
+    kind packed 2 4 models/llama.lua --config char --set pack=true --set vocab=95 --set layers=2 --set width=32 --set heads=2 --set kv_heads=1 --set hidden=48 --set seq=32 -- $usual --order epochs --documents blank --set shuffle_tokens=2000
+    [ "$(sed -n 's/.*"of":"documents in packed rows","pieces":\([0-9]*\),.*/\1/p' "$TMP/packed.2/data.json")" -gt 40 ] || tell "not packed: rows have fewer than two documents"
+}
+data="--data $TMP/text.txt"
 # ---- steps whose micro-batches grow; the noise scale of equal micro-batches, wherever they are computed
 grows='--set accumulate=2 --set accumulate_at=0:1,2:2'
 noise() { sed -n 's/.*"noise_scale":\([-0-9.e]*\).*/\1/p' "$TMP/$1/metrics.jsonl"; }
@@ -129,6 +141,16 @@ mixed='--steps 9 --set eval_every=3 --set mixup=0.4 --set cutmix=1'
 {
     data="--data $TMP/colours"
     kind files 2 8 tests/models/snapshots.lua -- $mixed --set bad_records=6
+    [ "$(wc -l <"$TMP/unreadable.1")" -ge 4 ] || tell "few files are damaged"
+    for n in 1 2; do    # more than is allowed, of all ranks together: two ranks take the step in which they find it
+        name=files ranks="--ranks 2"
+        [ $n = 2 ] || name=files.one ranks=
+        got=0
+        timeout 60 "$TMP/$name/trainer" train $data $ranks $mixed --set eval_every=0 --set bad_records=2 --out "$TMP/more.$n" >"$TMP/said" 2>&1 || got=$?
+        [ $got = 3 ] && grep -q '^note: step [1-8] is saved' "$TMP/said" || tell "more damaged files than allowed: exit code $got"
+        grep 'error:\|leaves it out' "$TMP/said" >"$TMP/more.said.$n"
+    done
+    cmp "$TMP/more.said.1" "$TMP/more.said.2" >"$TMP/said" 2>&1 || tell "more damaged files than allowed: other words"
     data="--data $TMP/image.npy $TMP/label.npy"
     kind arrays 2 12 models/vit.lua --set side=6 --set layers=1 --set width=16 --set heads=1 --set varied=true --set mixup=0.4 -- $mixed
 }

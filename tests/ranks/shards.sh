@@ -102,7 +102,7 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
         kind table 4 models/mlp.lua --set hidden=90000 --set batch=4 -- --steps 6 --set eval_every=2
         data="--data $TMP/text.txt"
         export LATHE_RANK_BUCKET=131072
-        kind packed 2 models/llama.lua --config char --set vocab=256 --set layers=3 --set width=64 --set heads=2 --set kv_heads=1 --set hidden=96 \
+        kind packed 2 models/llama.lua --config char --set pack=true --set vocab=256 --set layers=3 --set width=64 --set heads=2 --set kv_heads=1 --set hidden=96 \
             --set seq=32 --set batch=2 -- $usual --order epochs --documents blank --set shuffle_tokens=2000
         kind bf16 2 $gpt --precision bf16 --parameters bf16 -- $usual
         kind exact 4 $gpt --exact-sums 2 -- $usual
