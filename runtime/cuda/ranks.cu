@@ -17,6 +17,7 @@
 enum { OLDEST = 21800, PATIENCE = 600 }; /* PATIENCE: seconds */
 static_assert((int)LATHE_RANKS_ID == (int)NCCL_UNIQUE_ID_BYTES, "NCCL's");
 
+void (*cuda_parameters_needed)(const void *first, size_t bytes, cudaStream_t stream);
 void (*cuda_gradients_done)(const void *first, size_t bytes, cudaStream_t stream);
 void (*cuda_over_ranks)(void *to, const void *from, size_t bytes, cudaStream_t stream);
 
