@@ -213,6 +213,14 @@ static inline void gradients_done(const void *first, size_t bytes, cudaStream_t 
     if (cuda_gradients_done) cuda_gradients_done(first, bytes, stream);
 }
 
+/* No earlier kernel of the entry reads these parameters: NULL, or a function that makes the stream wait until they have
+ * come from the GPUs that updated them. */
+extern void (*cuda_parameters_needed)(const void *first, size_t bytes, cudaStream_t stream);
+static inline void parameters_needed(const void *first, size_t bytes, cudaStream_t stream)
+{
+    if (cuda_parameters_needed) cuda_parameters_needed(first, bytes, stream);
+}
+
 /* Sums numbers of the entry over the GPUs of a step: NULL with one GPU. */
 extern void (*cuda_over_ranks)(void *to, const void *from, size_t bytes, cudaStream_t stream);
 static inline void over_ranks(void *to, const void *from, size_t bytes, cudaStream_t stream)

@@ -246,7 +246,8 @@ static const char *const words[] = {
     "typeid",     "cuda_part",  "STEP_PARTS", "FORWARD_PART", "BACKWARD_PART", "UPDATE_PART",
     "keep_row",   "row_bytes",  "rows_bytes", "copy_async",   "copy_commit",   "copy_wait",
     "Wide",       "read_wide",  "write_wide", "cuda_lap",     "is_due",        "stretch",
-    "WHOLE_LOOP", "over_ranks", "plain_loop", "Step_product", "Grid",          NULL};
+    "WHOLE_LOOP", "over_ranks", "plain_loop", "Step_product", "Grid",          "parameters_needed",
+    NULL};
 
 /* The functions of math/quick.h. */
 static const char *const quick[] = {"exp", "log", "tanh", "erf", NULL};
@@ -274,7 +275,8 @@ const Target target_cuda = {.name = "cuda",
                             .table_at = "on_device(%s)",
                             .fill_work = "(void)cudaMemsetAsync(c->work, 0xff, %lld, (cudaStream_t)c->stream)",
                             .over_ranks = "over_ranks(%s, %s, %lld, stream);",
-                            .says = {[LATHE_DONE] = "gradients_done(&%s, sizeof %s, stream);"},
+                            .says = {[LATHE_NEEDED] = "parameters_needed(&%s, sizeof %s, stream);",
+                                     [LATHE_DONE] = "gradients_done(&%s, sizeof %s, stream);"},
                             .product = cuda_product_call,
                             .attention = cuda_attention_call,
                             .device = "lathe_cuda",

@@ -76,10 +76,12 @@ typedef struct Lathe_device {
 
     /* Several devices, one process per device.  The first calls name, for an id of LATHE_RANKS_ID bytes; all join with
      * it and wait for each other.  Then each updates its parts in every step (interface/shard.h).  They return the same
-     * as open.  share: copies bytes of the first device's block to all. */
+     * as open.  share: copies bytes of the first device's block to all.  return_parameters: after steps, before anything else
+     * reads parameters, all devices get those that the last step has updated. */
     const char *(*name)(char *id);
     const char *(*join)(const char *id, const Lathe_shards *shards);
     void (*share)(void *at, int64_t bytes);
+    void (*return_parameters)(void *params);
 
     /* Calls lap(kernel) after each kernel of a step's entry, with the time by the device's clock; NULL: stops. */
     void (*watch)(void (*lap)(int kernel, double seconds));

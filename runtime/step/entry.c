@@ -115,6 +115,12 @@ void share_there(void *at, int64_t bytes)
     device_must_work();
 }
 
+void return_there(void *params)
+{
+    device->return_parameters(params);
+    device_must_work();
+}
+
 void close_device(void)
 {
     device->close();

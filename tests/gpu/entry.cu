@@ -16,6 +16,7 @@
 
 void (*cuda_lap)(int kernel, cudaStream_t stream);
 void (*cuda_part)(int part, cudaStream_t stream);
+void (*cuda_parameters_needed)(const void *first, size_t bytes, cudaStream_t stream);
 void (*cuda_gradients_done)(const void *first, size_t bytes, cudaStream_t stream);
 void (*cuda_over_ranks)(void *to, const void *from, size_t bytes, cudaStream_t stream);
 const Lathe_device lathe_cuda = {};
