@@ -53,7 +53,7 @@ const char *launcher_words(const Trainer *t)
 {
     const char *nodes = getenv("GROUP_WORLD_SIZE");
     if (!promised) return "";
-    if (!launcher) return text_of("RANK=… WORLD_SIZE=%d ", gpus_of(t));
+    if (!launcher) return text_of("RANK=… WORLD_SIZE=%d MASTER_ADDR=… MASTER_PORT=… ", gpus_of(t));
     if (strcmp(launcher, "torchrun") != 0) return text_of("%s -n %d ", launcher, gpus_of(t));
     if (!nodes || strcmp(nodes, "1") == 0) return text_of("torchrun --nproc-per-node %d --no-python ", gpus_of(t));
     return text_of("torchrun --nnodes %s … --no-python ", nodes);

@@ -102,11 +102,10 @@ static void save_last(Training *r)
         return;
     }
     close_report(&r->report);
-    fail(EXIT_DATA, f->path,
-         "%s; step %lld is not saved, earlier checkpoints are still there: %s, or choose another folder with "
-         "--out%s",
-         f->text, (long long)r->at.step, save_remedy(r->saver),
-         saved_step(r->saver) < 0 ? "" : ", and continue with --resume");
+    bool saved = saved_step(r->saver) >= 0;
+    fail(EXIT_DATA, f->path, "%s; step %lld is not saved, %s: %s, or choose another folder with --out%s", f->text,
+         (long long)r->at.step, saved ? "earlier checkpoints are still there" : "there is no checkpoint",
+         save_remedy(r->saver), saved ? ", and continue with --resume" : "");
 }
 
 /* Saves an evaluation that a signal had interrupted and that the resumed run made: that step's checkpoint exists

@@ -62,7 +62,7 @@ kill -9 "$process_2"
 ended 1 6
 ended 0 6
 says '^trainer: error: rank 2 of 3, on .*, has ended without a word; last heard of at step [0-9]*, [a-z]' err.0
-says '^note: `RANK=… WORLD_SIZE=3 .*toy_model train --resume --out run. continues after step [0-9]*$' err.0
+says '^note: `RANK=… WORLD_SIZE=3 MASTER_ADDR=… MASTER_PORT=… .*toy_model train --resume --out run. continues after step [0-9]*$' err.0
 ended 2 137
 
 # ---- ranks that do not come; two of one number; another number of ranks; a port that is taken
