@@ -1,5 +1,5 @@
 # shards.sh: --shard-parameters: ranks that keep only their parts of parameters and gradients train to the same bits as ranks that
-# have all of them; so do runs that are resumed with other ranks, or begin with weights; the plan's bytes are taken, and fewer; what does not go with it is refused.
+# have all of them; so do runs that are resumed with other ranks, or begin with weights, also frozen ones; the plan's bytes are taken, and fewer; what does not go with it is refused.
 # LATHE_LONG: more models.
 set -eu
 export LATHE_CACHE=off OMP_NUM_THREADS=1 LATHE_RANK_BUCKET=131072
@@ -77,6 +77,12 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
     must "$TMP/gpt/trainer" export --to hf --weights "$TMP/gpt.a" --out "$TMP/hf"
     for of in gpt.all gpt; do run $of $of.hf --ranks 3 $usual --init "$TMP/hf" --set steps=2; done
     alike gpt.all.hf gpt.hf
+    # frozen parameters stay whole
+    lora="$gpt --lora rank=8,train=h.*.mlp.*"
+    kind lora 3 $lora -- $usual --init "$TMP/hf"
+    run lora.all lora.a --ranks 3 $usual --set steps=5 --resume="$TMP/lora.a/checkpoints/step-4"
+    run lora lora.b --ranks 3 $usual --set steps=5 --resume="$TMP/lora.b/checkpoints/step-4"
+    alike lora.a lora.b
     # micro-batches read the same parameters again; states make evaluations go along
     kind rnn 2 models/char_rnn.lua --config tiny --set vocab=256 --set carry=true --set accumulate=2 -- $usual
     # rows that no bucket divides; neighbours whose gradients are far apart in time
@@ -86,17 +92,23 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
     unset LATHE_RANK_BUCKET
     deep='models/gpt.lua --set layers=16 --set width=128 --set heads=2 --set seq=16 --set batch=2 --set vocab=256'
     bytes_of() { sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' | tr -d ,; }
-    planned=$("$LATHE" plan $deep --shard-parameters --ranks 4 | bytes_of)
-    whole=$("$LATHE" plan $deep --ranks 4 | bytes_of)
-    [ "$planned" -lt "$whole" ] || tell "parts take $planned bytes, all parameters $whole"
+    as_planned() { # TRAINER MODEL…: the plan's bytes are those that it wants
+        trainer=$TMP/$1/trainer
+        shift
+        planned=$("$LATHE" plan "$@" --shard-parameters --ranks 4 | bytes_of)
+        ! "$trainer" train $data --ranks 4 --out "$TMP/none" --memory-limit 1M >"$TMP/said" 2>&1 || tell "1 MB is enough"
+        [ "$(sed -n 's/.*(\([0-9,]*\) bytes).*/\1/p' "$TMP/said" | tr -d ,)" = $((4 * planned)) ] || tell "not four times the $planned bytes of the plan"
+    }
     must "$LATHE" build $deep --shard-parameters -o "$TMP/deep"
     data="--data $TMP/text.txt"
+    as_planned lora $lora
+    as_planned deep $deep
+    whole=$("$LATHE" plan $deep --ranks 4 | bytes_of)
+    [ "$planned" -lt "$whole" ] || tell "parts take $planned bytes, all parameters $whole"
     for steps in 2 3; do # the second time it is resumed; rank 0 asks, and has saved in between; 4 MB: the program
         run deep deep.run --ranks 4 --resume=auto $usual --set eval_every=1 --set save_every=1 --set steps=$steps --on-eval "grep VmHWM /proc/\$PPID/status >>$TMP/most"
     done
     [ "$(sed -n 's/[^0-9]*\([0-9]*\) kB/\1/p' "$TMP/most" | sort -n | tail -n 1)" -lt $((planned / 1024 + 4096)) ] || tell "rank 0 took $(cat "$TMP/most"), and the plan has $planned bytes"
-    ! "$TMP/deep/trainer" train $data --ranks 4 --out "$TMP/none" --memory-limit 1M >"$TMP/said" 2>&1 || tell "1 MB is enough"
-    [ "$(sed -n 's/.*(\([0-9,]*\) bytes).*/\1/p' "$TMP/said" | tr -d ,)" = $((4 * planned)) ] || tell "not four times the $planned bytes of the plan"
     if [ -n "${LATHE_LONG-}" ]; then
         data="--data $TMP/table.csv"
         kind table 4 models/mlp.lua --set hidden=90000 --set batch=4 -- --steps 6 --set eval_every=2
@@ -118,6 +130,7 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
     }
     refused 'needs whole matrices (optim.muon)' 2 "$LATHE" check $gpt --shard-parameters --set optimizer=muon
     refused 'leave ema and schedule_free out' 2 "$LATHE" check $gpt --shard-parameters --set ema=0.9
+    refused 'leave dora out' 2 "$LATHE" check $gpt --shard-parameters --lora rank=2,dora
     refused 'not yet for --target cuda' 2 "$LATHE" check $gpt --shard-parameters --target cuda
     refused 'does not go with local_steps' 2 "$TMP/gpt/trainer" train --data "$TMP/text.txt" --ranks 2 --set local_steps=2 --out "$TMP/none"
 }
