@@ -120,7 +120,6 @@ void check_shards_of(const Trainer *t)
     if (lathe_averages(r)) why = "a mean of the weights (ema, schedule_free)";
     if (r->local_steps) why = "local_steps";
     if (r->send_gradients == LATHE_SEND_BF16) why = "send_gradients=bf16";
-    if (r->eval_generate) why = "eval_generate";
     if (why)
         fail(EXIT_USAGE, NULL,
              "this trainer was built with --shard-parameters, which does not go with %s; leave one out", why);
