@@ -74,6 +74,7 @@ static void say_device(Text *t, const Plan *p)
 static void say_ranks(Text *t, const Plan *p)
 {
     say_category(t, "ranks", p->between);
+    if (p->frozen) say(t, "frozen parameters, whole in each: %s bytes of these\n", grouped(p->frozen));
     if (p->shared) say(t, "rank 0, while it saves: %s bytes more, what other ranks keep\n", grouped(p->shared));
 }
 

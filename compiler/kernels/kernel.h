@@ -214,6 +214,7 @@ typedef struct Plan {           /* bytes by category; total = persistent + the l
     int64_t step, workspace;    /* on a device: for the optimizer's step, for its libraries */
     int ranks;                  /* processes that take a step together, each on a device if there is one; the figures here are for each, except: */
     int64_t between;            /* several on processors: what is on its way between them */
+    int64_t frozen;             /* of parameters that ranks keep in parts: those that each has whole */
     int64_t shared;             /* for checkpoints, in all: host memory of several devices; memory of rank 0 on processors */
     int64_t image, pinned;      /* host memory on a device target, like data: touched pages of the block; buffers of copies */
     int64_t total, lower_bound;

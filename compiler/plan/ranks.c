@@ -59,13 +59,16 @@ static int rooms_of(const Module *m, const Lathe_deal *d, bool gradients)
     return lathe_rooms_for(d, most);
 }
 
-/* Each has its own elements, and rooms. */
+/* Each has its own elements, and rooms; and the frozen parameters whole. */
 static void shard_parameters(Module *m, int64_t real)
 {
     Plan *plan = &m->plan;
     const int64_t weight = dtype_bytes(precision_of(m->desc->options).weights);
     const Lathe_deal d = lathe_deal(plan->flat.trained, plan->flat.moments, real, LATHE_DEALT_BYTES, plan->ranks);
-    plan->parameters = lathe_held_bytes(&d, rooms_of(m, &d, false), weight);
+    const int64_t frozen =
+        plan->flat.elements > plan->flat.trained ? plan->parameters - weight * plan->flat.trained : 0;
+    plan->parameters = lathe_held_bytes(&d, rooms_of(m, &d, false), weight) + frozen;
+    plan->frozen = frozen;
     plan->gradients = lathe_held_bytes(&d, rooms_of(m, &d, true), real);
 }
 

@@ -1,6 +1,6 @@
 /* done.c: pass done: finds where train reads each parameter first, and the kernel after which a gradient is done: no
  * later kernel reads or writes it.  Ranks then send what is done, and wait for what is needed, while kernels run.  With
- * --shard-parameters train, eval and predict also say from where on a parameter is not read, and train where its
+ * --shard-parameters all that ranks run together also says from where on a parameter is not read, and train where its
  * gradient is touched first.
  *
  * The unit is a parameter. If that kernel is a loop through the copies of a stack, one by one (each iteration touches
@@ -180,10 +180,17 @@ static void say_reads(Program *p, const Param *q, List of, bool sharded)
     }
 }
 
-/* Several ranks run it together. */
+/* Several ranks run it together.  Not sample: it would need all parameters through its loop over steps of time. */
 static bool is_shared(const Graph *g)
 {
-    return (entry_of(g)->step && g->entry != ENTRY_grad) || g->entry == ENTRY_eval || g->entry == ENTRY_predict;
+    switch (g->entry) {
+    case ENTRY_eval:
+    case ENTRY_predict:
+    case ENTRY_encode:
+    case ENTRY_prefill:
+    case ENTRY_decode: return true;
+    default: return entry_of(g)->step && g->entry != ENTRY_grad;
+    }
 }
 
 void pass_done(Program *p, const Desc *d)

@@ -261,7 +261,7 @@ static void take_half(const Store *s, const char *layer, const char *half, const
     for (int64_t i = 0; i < rows * columns; i++) {
         double x = i < from->dim[0] * columns ? stored_element(from, i) : 0;
         if (!isfinite(x)) fail(EXIT_DATA, s->path, "%s: has values that are not finite", name);
-        write_real(lathe_weights(m), flat, copy_place(p, copy, 0) + i, x);
+        write_weights(m, flat, copy_place(p, copy, 0) + i, 1, &x);
     }
     free(name);
 }

@@ -88,7 +88,7 @@ bool has_all_weights(const void *flat) { return !flat || flat != kept.flat; }
 
 int64_t weights_beside(const Lathe_model *m, const void *flat, int64_t e, int64_t n, void **at)
 {
-    if (has_all_weights(flat)) {
+    if (has_all_weights(flat) || e >= kept.limit) { /* each rank has the frozen ones */
         *at = parameter_at(m, flat, e);
         return n;
     }
@@ -108,5 +108,9 @@ bool has_any_weight(const Lathe_model *m, const void *flat, int64_t e, int64_t n
 void clear_weights(const Lathe_model *m, void *flat)
 {
     if (has_all_weights(flat)) clear_memory(flat, weight_bytes(m));
-    else clear_memory(kept.own, lathe_own_bytes(&kept.deal, dtype_size(lathe_weights(m))));
+    else {
+        char *frozen = parameter_at(m, flat, kept.limit);
+        clear_memory(kept.own, lathe_own_bytes(&kept.deal, dtype_size(lathe_weights(m))));
+        clear_memory(frozen, weight_bytes(m) - (frozen - (char *)flat));
+    }
 }

@@ -25,8 +25,8 @@ typedef struct Own_elements {
     int rank;
     int64_t limit;
 } Own_elements;
-/* From now on `flat` is only an address: of that array only these elements are there, at `own`.  Others may be written with
- * these functions, which does nothing. */
+/* From now on only these elements of an array are there, at `own`, and the frozen ones behind all of them, where they were.
+ * Others may be written with these functions, which does nothing; `flat` is only an address. */
 void keep_own_weights(const void *flat, void *own, const Own_elements *which);
 bool has_all_weights(const void *flat);
 bool has_any_weight(const Lathe_model *m, const void *flat, int64_t e, int64_t n);

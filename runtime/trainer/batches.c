@@ -143,13 +143,27 @@ static bool share_batches(const Batches *b, const Trainer *t)
     return r.first >= b->n;
 }
 
+/* A batch of texts runs as many entries as they are long.  Where every rank runs every entry, all write all texts. */
+static bool run_alike(const Batches *b, const Trainer *t)
+{
+    check_items(t, b);
+    for (int64_t k = 0; k < b->n; k++) {
+        int64_t goes_on = !interrupted;
+        from_first(&goes_on, sizeof goes_on);
+        if (!goes_on) return false;
+        run_timed(b, k);
+        b->take(b->with, k);
+    }
+    return true;
+}
+
 /* ------------------------------------------------------------------ by one rank, or by all */
 
 bool run_batches(const Batches *b, const Trainer *t)
 {
     if (t && shares_steps(t) && (is_follower(t) || shards_parameters(t) || !is_soon_done(b))) {
         if (!is_follower(t) && !b->ordered) order_share(t, b->share, b->number);
-        return share_batches(b, t);
+        return shards_parameters(t) && b->share == SHARE_TEXTS ? run_alike(b, t) : share_batches(b, t);
     }
     for (int64_t k = 0; k < b->n; k++) {
         if (t && interrupted) return false;

@@ -12,7 +12,7 @@ typedef struct Result { /* memory in which a batch leaves what is taken of it */
     int64_t bytes;
 } Result;
 
-typedef enum Share { SHARE_SCORES, SHARE_METRICS, SHARE_TEXTS, SHARES } Share; /* of an evaluation */
+typedef enum Share { SHARE_SCORES, SHARE_METRICS, SHARE_TEXTS, SHARE_SAMPLES, SHARES } Share; /* of an evaluation */
 typedef struct Batches {
     Share share;
     int64_t number;   /* how many items at most; of texts, the step */

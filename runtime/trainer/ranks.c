@@ -30,6 +30,7 @@
 #include "trainer/parts_save.h"
 #include "trainer/ranks.h"
 #include "trainer/returns.h"
+#include "trainer/samples.h"
 #include "trainer/shards.h"
 #include "trainer/shared.h"
 #include "trainer/step.h"
@@ -409,6 +410,7 @@ static void share_evaluation(const Trial *c, int64_t step)
     from_first(&a, sizeof a);
     if (a.share == SHARE_SCORES) (void)evaluate(c->data, c->memory, c->t, a.number);
     if (a.share == SHARE_METRICS) share_metrics(c->t, c->data, c->memory, a.number);
+    if (a.share == SHARE_SAMPLES) json_decref(draw_sample(c->samples, (int)a.number, step));
     if (a.share == SHARE_TEXTS) (void)evaluate_texts(c->texts, a.number, unused);
 }
 

@@ -32,6 +32,7 @@ enum { NOWHERE = -1 };
 typedef struct Array {
     char *region, *own;      /* as entries see it; this rank's elements */
     int64_t element, bucket; /* bytes */
+    int64_t end;             /* bytes: up to here of what is mapped by buckets; frozen parameters lie behind */
     int file, rooms;
     Lathe_held held;
     int room_of[LATHE_MOST_DEALT], *bucket_in; /* [rooms]; NOWHERE */
@@ -95,10 +96,17 @@ int64_t bytes_of_own(const Trainer *t, bool gradients)
     return lathe_own_bytes(&d, element_of(t, gradients));
 }
 
+static int64_t bytes_of_dealt(const Trainer *t) { return lathe_trained_elements(t->model) * element_of(t, false); }
+
+int64_t bytes_of_frozen(const Trainer *t)
+{
+    return t->model->frozen_elements ? planned(t->model, CATEGORY_parameters) - bytes_of_dealt(t) : 0;
+}
+
 int64_t bytes_of_rooms(const Trainer *t)
 {
     const Lathe_deal d = deal_of(t);
-    int64_t bytes = 0;
+    int64_t bytes = bytes_of_frozen(t);
     for (int gradients = 0; gradients < 2; gradients++)
         bytes += rooms_for(t, gradients) * lathe_bucket_bytes(&d, element_of(t, gradients));
     return bytes;
@@ -112,7 +120,6 @@ void check_shards_of(const Trainer *t)
     if (lathe_averages(r)) why = "a mean of the weights (ema, schedule_free)";
     if (r->local_steps) why = "local_steps";
     if (r->send_gradients == LATHE_SEND_BF16) why = "send_gradients=bf16";
-    if (r->eval_generate) why = "eval_generate";
     if (why)
         fail(EXIT_USAGE, NULL,
              "this trainer was built with --shard-parameters, which does not go with %s; leave one out", why);
@@ -146,9 +153,16 @@ static void hide(const Array *a, char *at, int64_t bytes)
 
 static char *place_of_bucket(const Array *a, int k) { return a->region + k * a->bucket; }
 
+/* Of a bucket's addresses; 0: all of it lies in a page with frozen parameters. */
+static size_t bytes_to_map(const Array *a, int k)
+{
+    const int64_t left = a->end - k * a->bucket;
+    return (size_t)(left < a->bucket ? left : a->bucket);
+}
+
 static void leave_room(Array *a, int k)
 {
-    hide(a, place_of_bucket(a, k), a->bucket);
+    if (bytes_to_map(a, k)) hide(a, place_of_bucket(a, k), (int64_t)bytes_to_map(a, k));
     a->bucket_in[a->room_of[k]] = NOWHERE;
     a->room_of[k] = NOWHERE;
 }
@@ -186,11 +200,21 @@ static void enter_room(Array *a, int k)
 {
     const int room = free_room(a);
     char *at = place_of_bucket(a, k);
-    if (mmap(at, (size_t)a->bucket, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, a->file,
-             room * a->bucket) == MAP_FAILED)
+    if (bytes_to_map(a, k) && mmap(at, bytes_to_map(a, k), PROT_READ | PROT_WRITE,
+                                   MAP_SHARED | MAP_FIXED | MAP_POPULATE, a->file, room * a->bucket) == MAP_FAILED)
         refuse_memory("a room for parameters");
     a->bucket_in[room] = k;
     a->room_of[k] = room;
+}
+
+/* They stay, as does the page in which they begin. */
+static void open_frozen(const Trainer *t, Array *a)
+{
+    const int64_t page = sysconf(_SC_PAGESIZE);
+    a->end = bytes_of_dealt(t) / page * page;
+    if (mmap(a->region + a->end, (size_t)(weight_bytes(t->model) - a->end), PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+        refuse_memory("frozen parameters");
 }
 
 static void open_array(const Trainer *t, Array *a, void *own, bool gradients)
@@ -204,7 +228,9 @@ static void open_array(const Trainer *t, Array *a, void *own, bool gradients)
     if (a->file < 0) refuse_memory("a file in memory");
     errno = posix_fallocate(a->file, 0, a->rooms * a->bucket); /* now, where it can be refused */
     if (errno) refuse_memory("rooms for parameters");
-    hide(a, NULL, d->buckets * a->bucket);
+    a->end = d->buckets * a->bucket;
+    hide(a, NULL, a->end > weight_bytes(t->model) ? a->end : weight_bytes(t->model));
+    if (!gradients && t->model->frozen_elements) open_frozen(t, a);
     a->held.at = must_alloc((size_t)most_sayings(t->model) * sizeof *a->held.at);
     a->bucket_in = must_alloc((size_t)a->rooms * sizeof *a->bucket_in);
     for (int i = 0; i < a->rooms; i++) a->bucket_in[i] = NOWHERE;

@@ -9,7 +9,8 @@
 bool shards_parameters(const Trainer *t);
 void check_shards_of(const Trainer *t);              /* refuses what does not go with it */
 int64_t bytes_of_own(const Trainer *t, bool gradients); /* in the block: of this rank's elements */
-int64_t bytes_of_rooms(const Trainer *t);            /* beside the block */
+int64_t bytes_of_frozen(const Trainer *t);           /* which each rank has whole */
+int64_t bytes_of_rooms(const Trainer *t);            /* beside the block, these among them */
 /* m->params and m->grads have room for this rank's elements.  They become addresses at which entries see whole arrays,
  * of which only what is at hand is there; model/place.h writes this rank's elements. */
 void open_own_arrays(const Trainer *t, Memory *m);

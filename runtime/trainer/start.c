@@ -251,16 +251,26 @@ static void open_run(Training *r)
     free(checkpoints);
 }
 
-/* Prepares the texts that are written after evaluations, which rank 0 does alone, and for them. */
+static void tell_gathered_texts(const Trainer *t, bool drawn, bool samples)
+{
+    if (drawn)
+        note("no samples: drawing them takes all parameters at once, and no rank has them (--shard-parameters); "
+             "generate from a checkpoint");
+    else
+        note("%s: each token gathers all parameters from all ranks, %s (--shard-parameters); --set %s= leaves them out",
+             samples ? "samples" : "texts to evaluate", bytes_text(weight_bytes(t->model)),
+             samples ? "samples" : "eval_generate");
+}
+
+/* Prepares the texts that are written after evaluations, by rank 0 alone, or by all that keep parts of parameters. */
 static void open_texts(Training *r)
 {
     Trainer *t = r->t;
     Tokenizer *k = r->data.tokenizer;
+    const bool together = shards_parameters(t);
     bool texts = r->evaluates && t->recipe.eval_generate, drawn = find_entry(t->model, ENTRY_sample);
-    bool samples = wants_samples(t) && !is_follower(t) && !shards_parameters(t);
-    if (wants_samples(t) && shards_parameters(t))
-        note("no samples: no rank has all parameters (--shard-parameters); "
-             "generate from a checkpoint");
+    bool samples = wants_samples(t) && (together ? !drawn : !is_follower(t));
+    if (together && (wants_samples(t) || texts)) tell_gathered_texts(t, drawn, samples);
     Text_writer *w = NULL;
     if (texts || (samples && !drawn)) w = open_text_writer(writing_of(t), &r->memory, k, "samples");
     if (samples) r->samples = open_samples(t, &r->memory, k, w);

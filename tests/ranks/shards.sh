@@ -1,5 +1,5 @@
 # shards.sh: --shard-parameters: ranks that keep only their parts of parameters and gradients train to the same bits as ranks that
-# have all of them; so do runs that are resumed with other ranks, or begin with weights; the plan's bytes are taken, and fewer; what does not go with it is refused.
+# have all of them; so do runs that are resumed with other ranks, or begin with weights, also frozen ones; the plan's bytes are taken, and fewer; what does not go with it is refused.
 # LATHE_LONG: more models.
 set -eu
 export LATHE_CACHE=off OMP_NUM_THREADS=1 LATHE_RANK_BUCKET=131072
@@ -37,11 +37,14 @@ run() {
     must $before "$TMP/$name/trainer" train $data --set log_every=1 --out "$TMP/$out" "$@"
 }
 before=
-alike() {   # A B: the same bytes, and scores
+alike() {   # A B: the same bytes, scores, and last sample
     for file in "$TMP/$1"/checkpoints/latest/*.safetensors; do
         cmp "$file" "$TMP/$2/checkpoints/latest/${file##*/}" >"$TMP/said" 2>&1 || tell "$1 and $2: other bytes in ${file##*/}"
     done
-    for run in "$1" "$2"; do sed -n 's/.*"split":"val".*"loss":\([0-9.]*\).*/\1/p' "$TMP/$run/metrics.jsonl" >"$TMP/scores.$run"; done
+    for run in "$1" "$2"; do
+        grep '"split":"val"' "$TMP/$run/metrics.jsonl" >"$TMP/scores.$run" || :
+        sed -n '/"split":"sample"/p' "$TMP/$run/metrics.jsonl" | tail -n 1 >>"$TMP/scores.$run"
+    done
     [ -s "$TMP/scores.$1" ] || tell "$1 has not been evaluated"
     cmp "$TMP/scores.$1" "$TMP/scores.$2" >"$TMP/said" 2>&1 || tell "$1 and $2: other scores"
 }
@@ -65,6 +68,7 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
 # shellcheck disable=SC2086
 {
     # layers come and go, forward and backward; a last batch that not all ranks have
+    usual="$usual --set samples=1 --set sample_tokens=6"
     kind gpt 3 $gpt --set dropout=0.1 -- $usual
     run gpt gpt.half --ranks 3 $usual --set steps=2 --set schedule_steps=4
     run gpt gpt.half --ranks 3 $usual --set schedule_steps=4 --resume="$TMP/gpt.half/checkpoints/step-2"
@@ -77,6 +81,12 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
     must "$TMP/gpt/trainer" export --to hf --weights "$TMP/gpt.a" --out "$TMP/hf"
     for of in gpt.all gpt; do run $of $of.hf --ranks 3 $usual --init "$TMP/hf" --set steps=2; done
     alike gpt.all.hf gpt.hf
+    # frozen parameters stay whole
+    lora="$gpt --lora rank=8,train=h.*.mlp.*"
+    kind lora 3 $lora -- $usual --init "$TMP/hf"
+    run lora.all lora.a --ranks 3 $usual --set steps=5 --resume="$TMP/lora.a/checkpoints/step-4"
+    run lora lora.b --ranks 3 $usual --set steps=5 --resume="$TMP/lora.b/checkpoints/step-4"
+    alike lora.a lora.b
     # micro-batches read the same parameters again; states make evaluations go along
     kind rnn 2 models/char_rnn.lua --config tiny --set vocab=256 --set carry=true --set accumulate=2 -- $usual
     # rows that no bucket divides; neighbours whose gradients are far apart in time
@@ -84,19 +94,31 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
     LATHE_RANK_BUCKET=65536
     kind odd 2 "$TMP/odd.lua" -- --steps 3 --set eval_every=3
     unset LATHE_RANK_BUCKET
+    # texts that are written for an evaluation, as long as each is
+    sed 's/^  data = function/  generate = { rows = 2 },\n&/' tests/models/pairs.lua >"$TMP/pairs.lua"
+    awk 'BEGIN { print "source\ttarget"; for (i = 0; i < 303; i++) print i "\tno " (i % 2 ? "yes" : "no") }' >"$TMP/pairs.tsv"
+    data="--data $TMP/pairs.tsv"
+    kind pairs 3 "$TMP/pairs.lua" --set vocab=259 --set width=32 --set source_seq=8 --set seq=10 --set batch=4 -- --steps 4 --set eval_every=4 --set eval_generate=5 --set samples=a
+    grep -q rouge "$TMP/scores.pairs.b" || tell "no texts were evaluated"
     deep='models/gpt.lua --set layers=16 --set width=128 --set heads=2 --set seq=16 --set batch=2 --set vocab=256'
     bytes_of() { sed -n '1s/^[^:]*: \([0-9,]*\) bytes.*/\1/p' | tr -d ,; }
-    planned=$("$LATHE" plan $deep --shard-parameters --ranks 4 | bytes_of)
-    whole=$("$LATHE" plan $deep --ranks 4 | bytes_of)
-    [ "$planned" -lt "$whole" ] || tell "parts take $planned bytes, all parameters $whole"
+    as_planned() { # TRAINER MODEL…: the plan's bytes are those that it wants
+        trainer=$TMP/$1/trainer
+        shift
+        planned=$("$LATHE" plan "$@" --shard-parameters --ranks 4 | bytes_of)
+        ! "$trainer" train $data --ranks 4 --out "$TMP/none" --memory-limit 1M >"$TMP/said" 2>&1 || tell "1 MB is enough"
+        [ "$(sed -n 's/.*(\([0-9,]*\) bytes).*/\1/p' "$TMP/said" | tr -d ,)" = $((4 * planned)) ] || tell "not four times the $planned bytes of the plan"
+    }
     must "$LATHE" build $deep --shard-parameters -o "$TMP/deep"
     data="--data $TMP/text.txt"
+    as_planned lora $lora
+    as_planned deep $deep
+    whole=$("$LATHE" plan $deep --ranks 4 | bytes_of)
+    [ "$planned" -lt "$whole" ] || tell "parts take $planned bytes, all parameters $whole"
     for steps in 2 3; do # the second time it is resumed; rank 0 asks, and has saved in between; 4 MB: the program
-        run deep deep.run --ranks 4 --resume=auto $usual --set eval_every=1 --set save_every=1 --set steps=$steps --on-eval "grep VmHWM /proc/\$PPID/status >>$TMP/most"
+        run deep deep.run --ranks 4 --resume=auto $usual --set samples= --set eval_rows=8 --set eval_every=1 --set save_every=1 --set steps=$steps --on-eval "grep VmHWM /proc/\$PPID/status >>$TMP/most"
     done
     [ "$(sed -n 's/[^0-9]*\([0-9]*\) kB/\1/p' "$TMP/most" | sort -n | tail -n 1)" -lt $((planned / 1024 + 4096)) ] || tell "rank 0 took $(cat "$TMP/most"), and the plan has $planned bytes"
-    ! "$TMP/deep/trainer" train $data --ranks 4 --out "$TMP/none" --memory-limit 1M >"$TMP/said" 2>&1 || tell "1 MB is enough"
-    [ "$(sed -n 's/.*(\([0-9,]*\) bytes).*/\1/p' "$TMP/said" | tr -d ,)" = $((4 * planned)) ] || tell "not four times the $planned bytes of the plan"
     if [ -n "${LATHE_LONG-}" ]; then
         data="--data $TMP/table.csv"
         kind table 4 models/mlp.lua --set hidden=90000 --set batch=4 -- --steps 6 --set eval_every=2
@@ -118,6 +140,7 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
     }
     refused 'needs whole matrices (optim.muon)' 2 "$LATHE" check $gpt --shard-parameters --set optimizer=muon
     refused 'leave ema and schedule_free out' 2 "$LATHE" check $gpt --shard-parameters --set ema=0.9
+    refused 'leave dora out' 2 "$LATHE" check $gpt --shard-parameters --lora rank=2,dora
     refused 'not yet for --target cuda' 2 "$LATHE" check $gpt --shard-parameters --target cuda
     refused 'does not go with local_steps' 2 "$TMP/gpt/trainer" train --data "$TMP/text.txt" --ranks 2 --set local_steps=2 --out "$TMP/none"
 }
