@@ -409,7 +409,7 @@ Files *open_files(const Reading *reading, File_index *index, const Files_form *f
     pthread_mutex_init(&f->lock, NULL);
     pthread_cond_init(&f->work, NULL);
     pthread_cond_init(&f->ready, NULL);
-    if (reading->check_memory) reading->check_memory(reading->with, files_heap(f));
+    if (reading->check_memory) reading->check_memory(reading->with, files_heap(f), true);
     take_room(f);
     return f;
 }

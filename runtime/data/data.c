@@ -347,6 +347,8 @@ static int64_t heap_of(const Data *d, bool held)
 
 int64_t data_heap(const Data *d) { return heap_of(d, false) + (d->held ? heap_of(d->held, true) : 0); }
 
+bool data_grows(const Data *d) { return d->epochs || d->files; }
+
 /* ------------------------------------------------------------------ filling inputs */
 
 static void fill_tokens(const Data *d, const Lathe_tensor *t, char *in, const int64_t *item, int64_t rows)

@@ -194,6 +194,7 @@ void tell_unreadable(const Data *d); /* at the end of a run: how many there were
 const Words *classes_of(const Data *d); /* names of files' or texts' classes; NULL: there are none */
 Schema *columns_of(const Data *d);    /* of a table or series; NULL: it has none */
 int64_t data_heap(const Data *d);     /* most bytes allocated beside mapped files */
+bool data_grows(const Data *d);       /* they are filled as steps are taken, not when it is opened */
 /* The command line's; else the one saved beside the weights (NULL: none); else the recipe's. */
 Tokenizer *choose_tokenizer(const Reading *reading, const char *weights);
 /* Ends the program (3) if the tokenizer has more tokens than the model. */

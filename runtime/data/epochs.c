@@ -325,7 +325,7 @@ Epochs *open_epochs(const Reading *reading, Tokenizer *k)
     settle_chats(e);
     e->order.first_tokens = first_block_tokens(&e->order);
     for (int i = 0; i < e->n; i++) share_out(e, &e->source[i], i);
-    if (reading->check_memory) reading->check_memory(reading->with, epochs_bytes(e));
+    if (reading->check_memory) reading->check_memory(reading->with, epochs_bytes(e), true);
     if (reads_pipe(e)) read_once(e, reading->gpus);
     else if (e->order.val_fraction > 0)
         for (int i = 0; i < e->n; i++) hold_rows(e, &e->source[i]);

@@ -25,7 +25,8 @@ typedef struct Reading {
     bool predicting;      /* targets are not needed */
     uint64_t inputs;      /* predicting: those that are needed, as Lathe_tensor.reads has them */
     bool every_window;    /* predicting: of series, forecasts from every stride-th row, not from the last alone */
-    void (*check_memory)(const void *with, int64_t bytes); /* called before data allocates `bytes`; NULL: no check */
+    /* Called before data allocates `bytes`; grows: it fills them as steps are taken.  NULL: no check. */
+    void (*check_memory)(const void *with, int64_t bytes, bool grows);
     const void *with;
 } Reading;
 

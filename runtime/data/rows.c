@@ -140,7 +140,7 @@ static void take_array(Row_data *d, Array *a)
 static void check_unpacked(const void *with, int64_t unpacked)
 {
     const Row_data *d = with;
-    if (d->reading->check_memory) d->reading->check_memory(d->reading->with, d->heap + unpacked);
+    if (d->reading->check_memory) d->reading->check_memory(d->reading->with, d->heap + unpacked, false);
 }
 
 static char *names_of_arrays(const Array_list *all)

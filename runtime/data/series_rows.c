@@ -41,7 +41,7 @@ static void grow_loading(Loading *l)
     if (s->rows < s->room) return;
     s->room = s->room * 2 + 1024;
     if (s->room > INT32_MAX) fail(EXIT_DATA, s->reading->paths.at[l->file], "expected fewer than 2^31 rows");
-    if (s->reading->check_memory) s->reading->check_memory(s->reading->with, series_heap(s) + s->room * 12);
+    if (s->reading->check_memory) s->reading->check_memory(s->reading->with, series_heap(s) + s->room * 12, false);
     s->number = must_grow(s->number, sizeof *s->number * (size_t)(s->room * s->columns));
     if (columns_of_kind(s->schema, COLUMN_TIME)) s->time = must_grow(s->time, sizeof *s->time * (size_t)s->room);
     l->of = must_grow(l->of, sizeof *l->of * (size_t)s->room);
@@ -285,7 +285,7 @@ static void sort_by_series(Loading *l)
     list_series(l);
     int64_t *to = places_by_series(l);
     if (!to) return;
-    if (s->reading->check_memory) s->reading->check_memory(s->reading->with, 2 * series_heap(s) + s->rows * 20);
+    if (s->reading->check_memory) s->reading->check_memory(s->reading->with, 2 * series_heap(s) + s->rows * 20, false);
     s->number = moved_rows(s->number, to, s->rows, 8 * s->columns);
     if (s->time) s->time = moved_rows(s->time, to, s->rows, 8);
     l->place = moved_rows(l->place, to, s->rows, 8);

@@ -38,6 +38,8 @@ typedef struct Promise {
     const char *launcher; /* "mpirun", "srun", "torchrun"; NULL: no program that is known */
     const char *variable; /* of the environment: without it, no ranks are promised */
     const char *address;  /* where rank 0 is, by TCP; NULL: MPI knows */
+    const char *run;      /* by TCP: a name of it, which all ranks know; NULL: it has none */
+    bool slurm;           /* by Slurm's variables */
     int port, own_port;   /* where rank 0 listens, and where this one does; own 0: at any that is free */
 } Promise;
 bool ranks_promised(Promise *p);

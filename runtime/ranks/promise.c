@@ -1,5 +1,5 @@
 /* promise.c: what the environment says about the ranks of this run, and the name of this host. */
-#include "ranks/carrier.h"
+#include "ranks/promise.h"
 #include "base/hash.h"
 #include "base/printable.h"
 #include "base/words.h"
@@ -12,7 +12,7 @@
 
 /* ------------------------------------------------------------------ MPI */
 
-static bool count_in(const char *variable, int *n)
+bool count_in(const char *variable, int *n)
 {
     const char *text = getenv(variable);
     int64_t count;
@@ -51,9 +51,9 @@ static bool promised_by_mpi(Promise *p)
 /* ------------------------------------------------------------------ torchrun's variables */
 
 /* torchrun serves a store at MASTER_PORT itself.  The next ports may be those of other runs. */
-enum { HIGHEST_PORT = 65535, BESIDE_STORE = 1000 };
+enum { BESIDE_STORE = 1000 };
 
-static const char *set_value(const char *variable)
+const char *set_value(const char *variable)
 {
     const char *value = getenv(variable);
     return value && *value ? value : NULL;
@@ -71,7 +71,7 @@ static const char *wrong_variable(const char *name, const char *expected, const 
                    found, p->ranks, expected);
 }
 
-static bool number_within(const char *variable, int least, int most, int *n)
+bool number_within(const char *variable, int least, int most, int *n)
 {
     return count_in(variable, n) && *n >= least && *n <= most;
 }
@@ -94,6 +94,11 @@ static const char *port_fault(Promise *p)
         return wrong_variable("MASTER_PORT", "a port of rank 0's machine, 1 to 65535", p);
     if (store && strcmp(store, "True") == 0)
         p->port += p->port + BESIDE_STORE > HIGHEST_PORT ? -BESIDE_STORE : BESIDE_STORE;
+    return own_ports_fault(p);
+}
+
+const char *own_ports_fault(Promise *p)
+{
     if (!set_value("LATHE_RANKS_PORT")) return NULL;
     if (!number_within("LATHE_RANKS_PORT", 1, HIGHEST_PORT + 1 - p->ranks, &p->port))
         return text_of("LATHE_RANKS_PORT=%s: expected the first of as many ports as there are ranks, 1 to %d",
@@ -121,6 +126,7 @@ static const char *read_variables(Promise *p)
     if (!number_within("RANK", 0, p->ranks - 1, &p->rank))
         return wrong_variable("RANK", text_of("the number of this rank, 0 to %d", p->ranks - 1), p);
     p->address = set_value("MASTER_ADDR");
+    p->run = set_value("TORCHELASTIC_RUN_ID");
     if (!p->address) return wrong_variable("MASTER_ADDR", "the address or name of rank 0's machine", p);
     fault = port_fault(p);
     return fault ? fault : place_fault(p);
@@ -128,32 +134,36 @@ static const char *read_variables(Promise *p)
 
 static bool promised_by_variables(Promise *p) { return !read_variables(p) && p->ranks > 1; }
 
+static bool promised_by_slurm(Promise *p) { return !read_slurm(p) && p->ranks > 1; }
+
+/* Of MPI's launchers, mpirun may run inside a job of Slurm, but srun is whom LATHE_RANKS=slurm is about. */
+static bool by_mpirun(Promise *p) { return promised_by_mpi(p) && p->ranks > 1 && strcmp(p->launcher, "srun") != 0; }
+
 /* torchrun may itself have been started by mpirun or srun, once for each machine; a single rank of MPI may be one of
  * several by the variables. */
 bool ranks_promised(Promise *p)
 {
-    return (by_torchrun() && promised_by_variables(p)) || (promised_by_mpi(p) && p->ranks > 1) ||
-           promised_by_variables(p) || promised_by_mpi(p);
+    return (by_torchrun() && promised_by_variables(p)) || by_mpirun(p) || promised_by_slurm(p) ||
+           (promised_by_mpi(p) && p->ranks > 1) || promised_by_variables(p) || promised_by_mpi(p);
 }
 
 const char *promise_fault(void)
 {
     Promise p;
-    return ranks_promised(&p) ? NULL : read_variables(&p);
+    const char *fault = by_torchrun() || by_mpirun(&p) ? NULL : read_slurm(&p);
+    return fault || ranks_promised(&p) ? fault : read_variables(&p);
 }
 
 int processes_apart(void)
 {
-    int n, rank;
     Promise p;
-    if (ranks_promised(&p) || !count_in("SLURM_STEP_NUM_TASKS", &n) || !count_in("SLURM_PROCID", &rank)) return 0;
-    return n > 1 && rank == 0 ? n : 0;
+    return ranks_promised(&p) ? 0 : tasks_of_step();
 }
 
 void forget_promise(void)
 {
     for (int i = 0; i < PROMISES; i++) unsetenv(promises[i].rank);
-    unsetenv("RANK"), unsetenv("WORLD_SIZE");
+    unsetenv("RANK"), unsetenv("WORLD_SIZE"), unsetenv("LATHE_RANKS");
 }
 
 /* ------------------------------------------------------------------ this machine */

@@ -56,11 +56,14 @@ static bool await_all(Meeting *m)
     while (!all_are_there(m)) {
         const double waited = seconds_now() - m->since;
         if (seconds_now() > m->until)
-            return refuse_meeting(m, text_of("rank 0 has waited %.0f s at port %d for %s; start all ranks with this "
-                                             "rank's MASTER_ADDR and MASTER_PORT within that time "
-                                             "(LATHE_RANK_PATIENCE=S: 7 times S seconds), or unset WORLD_SIZE to train "
-                                             "with one rank",
-                                             waited, m->port, missing_ranks(m)));
+            return refuse_meeting(m,
+                                  text_of("rank 0 has waited %.0f s at port %d for %s; %s within that time "
+                                          "(LATHE_RANK_PATIENCE=S: 7 times S seconds), or unset %s to train with "
+                                          "one rank",
+                                          waited, m->port, missing_ranks(m),
+                                          m->p.slurm ? "let srun start all tasks, with all their environment,"
+                                                     : "start all ranks with this rank's MASTER_ADDR and MASTER_PORT",
+                                          m->p.variable));
         if (!m->noted && waited > ranks_patience()) {
             note("rank 0 waits at port %d for %s", m->port, missing_ranks(m));
             m->noted = true;
@@ -139,8 +142,9 @@ static bool lead(Meeting *m)
     if (m->listening < 0)
         return refuse_meeting(m,
                               text_of("rank 0 of %d listens for the others at port %d, which cannot be had: %s; give "
-                                      "another MASTER_PORT, or LATHE_RANKS_PORT, to all ranks",
-                                      m->p.ranks, m->port, error_text(errno)));
+                                      "another %sLATHE_RANKS_PORT%s to all ranks",
+                                      m->p.ranks, m->port, error_text(errno), m->p.slurm ? "" : "MASTER_PORT, or ",
+                                      m->p.slurm ? "" : ","));
     return await_all(m) && tell_all_where(m) && let_all_go(m);
 }
 
@@ -184,9 +188,10 @@ static bool find_rank_0(Meeting *m)
     }
     return refuse_meeting(
         m,
-        text_of("rank 0 of %d was not found at %s port %d for %.0f s (%s): start it with RANK=0 on that machine; see "
-                "to it that MASTER_ADDR and MASTER_PORT name it and no firewall is between%s",
-                m->p.ranks, host, m->p.port, seconds_now() - m->since, why,
+        text_of("rank 0 of %d was not found at %s port %d for %.0f s (%s): %s and no firewall is between%s", m->p.ranks,
+                host, m->p.port, seconds_now() - m->since, why,
+                m->p.slurm ? "see to it that task 0 runs there, on the first machine of SLURM_STEP_NODELIST,"
+                           : "start it with RANK=0 on that machine; see to it that MASTER_ADDR and MASTER_PORT name it",
                 m->p.own_port ? "" : ", or give all ranks LATHE_RANKS_PORT"));
 }
 
@@ -290,7 +295,7 @@ static Meeting *begin_meeting(const Promise *p)
 {
     Meeting *m = must_alloc(sizeof *m);
     const size_t ranks = (size_t)p->ranks;
-    const char *id = getenv("TORCHELASTIC_RUN_ID"), *run = text_of("%d %s", p->ranks, id ? id : "");
+    const char *run = text_of("%d %s", p->ranks, p->run ? p->run : "");
     *m = (Meeting){.p = *p, .run = hash_of(run, strlen(run)), .here = is_here(p), .listening = NONE};
     m->since = seconds_now();
     m->until = m->since + time_to_come(m);
@@ -307,7 +312,8 @@ static Meeting *begin_meeting(const Promise *p)
 const Carrier *open_tcp(const char **refusal)
 {
     Promise p;
-    *refusal = "no launcher has promised ranks to this process: start it by torchrun, or with its variables";
+    *refusal = "no launcher has promised ranks to this process: start it by torchrun, or with its variables, or by "
+               "srun with LATHE_RANKS=slurm";
     if (!ranks_promised(&p) || !p.address) return NULL;
     Meeting *m = begin_meeting(&p);
     const bool met = is_rank_0(m) ? lead(m) : follow_rank_0(m);

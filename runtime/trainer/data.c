@@ -44,7 +44,7 @@ void evaluate_val_data(Trainer *t)
 
 /* ------------------------------------------------------------------ opening */
 
-static void check_run_memory(const void *with, int64_t bytes) { check_data_memory(with, bytes); }
+static void check_run_memory(const void *with, int64_t bytes, bool grows) { check_data_memory(with, bytes, grows); }
 
 Reading *reading_of(const Trainer *t, bool training)
 {
@@ -117,7 +117,7 @@ void open_val_data(Data *d, const Trainer *t)
     open_data(d->held, r, d->tokenizer);
     refuse_pipe(d->held);
     tell_equal_rows(d, d->held);
-    check_data_memory(t, data_heap(d));
+    check_data_memory(t, data_heap(d), data_grows(d));
 }
 
 /* ------------------------------------------------------------------ what is written */

@@ -1,8 +1,8 @@
 /* join.c: ranks on processors: how they find each other, whether they are of one kind, and what ends them.
  *
- * Processes that mpirun or srun started join by MPI, those of torchrun over TCP, before they read anything; those of
- * --ranks N are forked once the data is open, and share wires.  A rank that fails tells the others why (ranks/beats.c);
- * rank 0 prints it. */
+ * Processes that mpirun or srun started join by MPI, those of torchrun, and with LATHE_RANKS=slurm those of srun, over
+ * TCP, before they read anything; those of --ranks N are forked once the data is open, and share wires.  A rank that
+ * fails tells the others why (ranks/beats.c); rank 0 prints it. */
 #include "trainer/join.h"
 #include "base/file.h"
 #include "base/hash.h"
@@ -35,6 +35,7 @@
 static const Trainer *joined; /* once the courier runs */
 static bool promised;
 static int place, places;    /* promised: of this process, and how many there are, in this machine */
+static bool by_slurm;        /* over TCP */
 static int counted;          /* how many there are, if the environment did not say so; else 0 */
 static const char *launcher; /* "mpirun"; NULL: it is not known */
 static Called *called;       /* NULL: nobody forked */
@@ -54,7 +55,8 @@ const char *launcher_words(const Trainer *t)
     const char *nodes = getenv("GROUP_WORLD_SIZE");
     if (!promised) return "";
     if (!launcher) return text_of("RANK=… WORLD_SIZE=%d MASTER_ADDR=… MASTER_PORT=… ", gpus_of(t));
-    if (strcmp(launcher, "torchrun") != 0) return text_of("%s -n %d ", launcher, gpus_of(t));
+    if (strcmp(launcher, "torchrun") != 0)
+        return text_of("%s%s -n %d ", by_slurm ? "LATHE_RANKS=slurm " : "", launcher, gpus_of(t));
     if (!nodes || strcmp(nodes, "1") == 0) return text_of("torchrun --nproc-per-node %d --no-python ", gpus_of(t));
     return text_of("torchrun --nnodes %s … --no-python ", nodes);
 }
@@ -196,9 +198,10 @@ void take_promise(Trainer *t)
 {
     Promise p;
     if (processes_apart())
-        note("srun has started %d processes and does not tell them of each other, so each trains by itself; its option "
-             "mpi, with the value pmix or pmi2, makes them ranks of one run",
-             processes_apart());
+        note(
+            "srun has started %d processes and does not tell them of each other, so each trains by itself; "
+            "LATHE_RANKS=slurm makes them ranks of one run, and so does srun's option mpi, with the value pmix or pmi2",
+            processes_apart());
     if (!ranks_promised(&p) || p.ranks == 1) return;
     const int most = t->model->device ? LATHE_MOST_GPUS : LATHE_MOST_RANKS;
     const bool gpus = t->model->device && t->gpus > 1;
@@ -212,10 +215,11 @@ void take_promise(Trainer *t)
     if (p.ranks > most) fail(EXIT_USAGE, NULL, "%s has started %d ranks; expected at most %d", p.kind, p.ranks, most);
     promised = true;
     launcher = p.launcher;
+    by_slurm = p.slurm;
     t->gpus = p.ranks;
     t->rank = p.rank;
     place = p.place;
-    places = p.places;
+    places = p.places && p.places < ranks_of_machine() ? ranks_of_machine() : p.places;
     name_rank(t);
     const char *refusal = start_courier(open_promised, &p);
     if (refusal) fail(EXIT_ERROR, NULL, "%s", refusal);

@@ -18,6 +18,7 @@
 #include "step/optim.h"
 #include "step/statistics.h"
 #include "text/generate.h"
+#include "trainer/join.h"
 #include "trainer/knobs.h"
 #include "trainer/local_steps.h"
 #include "trainer/memory.h"
@@ -91,36 +92,52 @@ static int64_t whole_plan(const Lathe_model *m)
     return bytes;
 }
 
-static void refuse_too_large(const Trainer *t, int64_t wanted)
+/* here: so many processes of this machine want it together. */
+static void refuse_too_large(const Trainer *t, int64_t wanted, int here)
 {
     const Lathe_model *m = t->model;
     int64_t there = t->memory_limit && !m->device ? t->memory_limit : available_bytes();
     if (wanted <= there) return;
     fail(EXIT_ERROR, NULL,
-         "%s needs %s (%s bytes), and %s %s; nothing was taken.  %s, or build the model smaller: "
+         "%s needs %s (%s bytes)%s, and %s %s; nothing was taken.  %s, or build the model smaller: "
          "`lathe build MODEL.lua --set batch=N` with N below %lld (`trainer info` shows what needs how much)",
          t->command, bytes_text(wanted), grouped_text(wanted),
+         here > 1 ? text_of(" for the %d ranks of this machine", here) : "",
          t->memory_limit && !m->device ? "--memory-limit is" : "this machine has",
          t->memory_limit && !m->device ? bytes_text(there) : text_of("%s available", bytes_text(there)),
          t->memory_limit && !m->device ? "Raise the limit" : "End other programs", (long long)m->batch);
 }
 
-/* With --ranks, every process of this machine needs as much. */
-void check_memory(const Trainer *t)
+static int processes_here(const Trainer *t)
 {
-    const bool ranks = gpus_of(t) > 1 && !t->model->device;
-    refuse_too_large(t, (ranks ? bytes_of_run(t) : whole_plan(t->model)) * (t->processes > 1 ? t->processes : 1));
+    int own, all;
+    settle_place(t, &own, &all);
+    return all;
 }
 
-void check_data_memory(const Trainer *t, int64_t bytes)
+static int64_t plan_of_process(const Trainer *t)
 {
-    int64_t more = bytes - planned(t->model, CATEGORY_data);
-    refuse_too_large(t, whole_plan(t->model) + (more > 0 ? more : 0));
+    return gpus_of(t) > 1 && !t->model->device ? bytes_of_run(t) : whole_plan(t->model);
+}
+
+/* Every process of this machine needs as much. */
+void check_memory(const Trainer *t)
+{
+    const int here = processes_here(t);
+    refuse_too_large(t, here * plan_of_process(t), here);
+}
+
+/* What is only read later, forked processes have in common. */
+void check_data_memory(const Trainer *t, int64_t bytes, bool grows)
+{
+    const int here = processes_here(t), times = grows || was_started_by_others(t) ? here : 1;
+    const int64_t more = bytes - planned(t->model, CATEGORY_data);
+    refuse_too_large(t, here * plan_of_process(t) + (more > 0 ? times * more : 0), here);
 }
 
 void check_memory_beside(const Trainer *t, const Memory *m, int64_t bytes)
 {
-    refuse_too_large(t, bytes + m->bytes + planned(t->model, CATEGORY_blas) + planned(t->model, CATEGORY_data));
+    refuse_too_large(t, bytes + m->bytes + planned(t->model, CATEGORY_blas) + planned(t->model, CATEGORY_data), 1);
 }
 
 /* ------------------------------------------------------------------ the block */
@@ -347,10 +364,11 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     Parts take = optimizer ? parts_of_run(t, need) : parts_of_gpu(t, need);
     m->state_bytes = states_of(t->model, entries);
     m->bytes = parts_sum(take, grads) - take.rooms;
-    if (t->model->device) check_memory(t);
+    if (t->model->device) refuse_too_large(t, whole_plan(t->model), 1);
     else
-        refuse_too_large(t, m->bytes + take.rooms + planned(t->model, CATEGORY_blas) +
-                                planned(t->model, CATEGORY_data) + t->beside);
+        refuse_too_large(
+            t, m->bytes + take.rooms + planned(t->model, CATEGORY_blas) + planned(t->model, CATEGORY_data) + t->beside,
+            1);
     m->base = map_block(t, m->bytes);
     int64_t at = 0;
     m->params = part(m, &at, take.params);

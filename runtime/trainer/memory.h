@@ -6,9 +6,10 @@
 #include "model/block.h"
 #include "trainer/trainer.h"
 
-/* Ends the program (1) if the plan needs more memory than the machine has; called before anything is allocated. */
+/* Ends the program (1) if the plan, of all ranks of this machine, needs more memory than the machine has; called before anything is allocated. */
 void check_memory(const Trainer *t);
-void check_data_memory(const Trainer *t, int64_t bytes); /* the same, with `bytes` for the data */
+/* The same, with `bytes` for the data of each process; grows: after ranks were forked, too. */
+void check_data_memory(const Trainer *t, int64_t bytes, bool grows);
 void check_memory_beside(const Trainer *t, const Memory *m, int64_t bytes); /* the same, with bytes beside the block */
 /* Allocates the block: the planned size for train and bench, for other commands the part they use.  Touches the pages
  * of gradients and, where all memory is equally near, of the arena, for at most 0.15 s each; callers fill parameters and

@@ -297,7 +297,7 @@ void prepare_training(Training *r, Trainer *t)
     settle_val_data(t);
     open_run_data(&r->data, t, true);
     if (t->resume) continue_items(&r->data, &r->from);
-    if (t->memory_limit && r->data.row) check_data_memory(t, data_heap(&r->data));
+    if (t->memory_limit && r->data.row) check_data_memory(t, data_heap(&r->data), data_grows(&r->data));
     open_val_data(&r->data, t);
     settle_origin(t, r->data.tokenizer);
     check_teacher_data(t, &r->data);

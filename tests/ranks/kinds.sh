@@ -141,6 +141,14 @@ mixed='--steps 9 --set eval_every=3 --set mixup=0.4 --set cutmix=1'
 {
     data="--data $TMP/colours"
     kind files 2 8 tests/models/snapshots.lua -- $mixed --set bad_records=6
+    # memory for the data of all ranks of a machine, whoever has started them
+    wanted() { ! $before "$TMP/files/trainer" train $data $mixed --set bad_records=6 "$@" --out "$TMP/none" >"$TMP/said" 2>&1 || tell "a small limit is enough"; sed -n 's/.*(\([0-9,]*\) bytes) for the 2 ranks of this machine.*/\1/p' "$TMP/said" | tr -d ,; }
+    plan=$(wanted --ranks 2 --memory-limit 1M)
+    all=$(wanted --ranks 2 --memory-limit "$plan")
+    [ "$all" -gt "$((plan + 1000000))" ] || tell "the data takes $((all - plan)) bytes"
+    run files files.fits --ranks 2 --steps 1 --memory-limit "$all" --set bad_records=6
+    if before=$(by openmpi 2); then [ "$(wanted --memory-limit $((all - 1)))" = "$all" ] || tell "not $all bytes by Open MPI"; fi
+    before=
     [ "$(wc -l <"$TMP/unreadable.1")" -ge 4 ] || tell "few files are damaged"
     for n in 1 2; do    # more than is allowed, of all ranks together: two ranks take the step in which they find it
         name=files ranks="--ranks 2"

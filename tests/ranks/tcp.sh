@@ -1,11 +1,11 @@
-# tcp.sh: ranks started by torchrun's variables, without MPI (runtime/ranks/tcp.c): messages arrive whole; runs have the bytes of
+# tcp.sh: ranks started by torchrun's variables, or Slurm's, without MPI (runtime/ranks/tcp.c): messages arrive whole; runs have the bytes of
 # --ranks; strangers that connect do no harm; a rank that is killed is named, one that does not come, too; wrong variables, a port
 # that is taken and ranks of another run are refused.  On two hosts, where they can be made (tests/ranks/hosts).
 top=$PWD
 . tests/trainer/common
 drive=$BUILD/carrier_drive
 ip link show lo 2>/dev/null | grep -q DOWN && { echo 'skipped: the loopback interface is down'; exit 77; }
-for variable in RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE TORCHELASTIC_RUN_ID TORCHELASTIC_USE_AGENT_STORE LATHE_RANKS_PORT; do unset $variable; done
+for variable in RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE TORCHELASTIC_RUN_ID TORCHELASTIC_USE_AGENT_STORE LATHE_RANKS LATHE_RANKS_PORT; do unset $variable; done
 port=$((20000 + $$ % 8000))
 export OMP_NUM_THREADS=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port
 some_text t.txt 400
@@ -55,6 +55,25 @@ if grep -q . /proc/net/if_inet6 2>/dev/null; then
     for k in 0 1; do ended $k 0; done
 fi
 
+# ---- tasks of srun, if they are told to
+step='env SLURM_STEP_NUM_TASKS=2 SLURM_JOB_ID=77 SLURM_STEP_ID=0 LATHE_RANKS=slurm'
+tasks() { for k in 0 1; do $step SLURM_PROCID=$k SLURM_LOCALID=$k "$@" >out.$k 2>err.$k & eval "process_$k=$!"; done; }
+tasks SLURM_STEP_NODELIST=localhost SLURM_STEP_RESV_PORTS=$port-$((port + 3)) "$toy" $train --steps 60 --out slurm2
+for k in 0 1; do ended $k 0; done
+for part in model optimizer; do same slurm2/checkpoints/step-60/$part.safetensors forked2/checkpoints/step-60/$part.safetensors; done
+tasks SLURM_STEP_NUM_NODES=1 SLURM_STEP_NODELIST='nowhere[07-09]' "$drive" tcp
+for k in 0 1; do ended $k 0; done
+refuses 1 'rank 0 of 2 was not found at nowhere07-b.invalid port 20770 .*task 0 runs there' $step SLURM_PROCID=1 SLURM_STEP_NODELIST='nowhere[07-09,12]-b.invalid,c' \
+    LATHE_RANK_PATIENCE=0.1 "$drive" tcp
+env SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=0 "$toy" $train --steps 1 --out apart 2>apart.err || wrong 'tasks of srun that are not told to be ranks'
+says 'srun has started 2 processes .*; LATHE_RANKS=slurm makes them ranks' apart.err
+works env LATHE_RANKS=slurm "$toy" $train --steps 1 --out apart
+refuses 2 'LATHE_RANKS=pbs: expected slurm' env LATHE_RANKS=pbs "$toy" $train --steps 1 --out faulty
+refuses 2 'SLURM_PROCID=2, .*: expected the number of this task, 0 to 1' $step SLURM_PROCID=2 SLURM_STEP_NODELIST=localhost "$toy" $train --steps 1 --out faulty
+refuses 2 'SLURM_STEP_NODELIST is not set' $step SLURM_PROCID=0 "$toy" $train --steps 1 --out faulty
+refuses 2 'SLURM_NODEID=1, .*: expected 0 for task 0' $step SLURM_PROCID=0 SLURM_NODEID=1 SLURM_STEP_NODELIST=a,b "$toy" $train --steps 1 --out faulty
+refuses 2 'srun has started 2 of .* eval.: .*unset LATHE_RANKS' $step SLURM_PROCID=0 SLURM_STEP_NODELIST=localhost "$toy" eval --data t.txt --out apart
+
 # ---- a rank that is killed
 LATHE_RANKS_PORT=$((port + 7)) start 3 "$toy" $train --steps 100000000 --save-every 50 --out run
 for i in $(seq 300); do [ ! -e run/checkpoints/step-100 ] || break; sleep 0.05; done
@@ -70,6 +89,7 @@ export LATHE_RANK_PATIENCE=0.4
 without=1 start 3 "$toy" $train --steps 9 --out never
 sleep 0.5
 refuses 1 'cannot be had: address already in use; give another MASTER_PORT' env RANK=0 WORLD_SIZE=2 "$drive" tcp
+refuses 1 'cannot be had: address already in use; give another LATHE_RANKS_PORT to all ranks' $step SLURM_PROCID=0 SLURM_STEP_NODELIST=localhost SLURM_STEP_RESV_PORTS=$port "$drive" tcp
 refuses 1 'rank 2 of this run is there already' env RANK=2 WORLD_SIZE=3 "$drive" tcp
 refuses 1 'it is rank 1 of 2, and here is rank 0 of 3; ' env RANK=1 WORLD_SIZE=2 "$drive" tcp
 ended 0 1
