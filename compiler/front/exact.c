@@ -50,7 +50,6 @@ static const char *why_not_sharded(const Desc *d)
         if (d->params.at[i]->frozen) frozen = d->params.at[i];
         if (d->params.at[i]->directed) directed = d->params.at[i];
     }
-    if (d->options->target->device) return "it is for processors, not yet for --target cuda; leave it out there";
     if (makes_library(d->options)) return "it is for trainers, whose ranks share a step; leave it out of a library";
     if (without(d, PASS_done)) return "it needs the pass done; leave --no-done out";
     if (d->one_rank) return format("%s, so ranks cannot share a batch", d->one_rank);

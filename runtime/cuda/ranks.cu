@@ -19,6 +19,8 @@ static_assert((int)LATHE_RANKS_ID == (int)NCCL_UNIQUE_ID_BYTES, "NCCL's");
 
 void (*cuda_parameters_needed)(const void *first, size_t bytes, cudaStream_t stream);
 void (*cuda_gradients_done)(const void *first, size_t bytes, cudaStream_t stream);
+void (*cuda_parameters_dropped)(const void *first, size_t bytes, cudaStream_t stream);
+void (*cuda_gradients_begun)(const void *first, size_t bytes, cudaStream_t stream);
 void (*cuda_over_ranks)(void *to, const void *from, size_t bytes, cudaStream_t stream);
 
 #define FIELD(name) decltype(&::name) name;
@@ -38,6 +40,7 @@ static struct {
     Lathe_shards shards;
     double patience;
     char failure[600], refusal[1024];
+    char *own_params, *own_grads; /* of this rank, one after the other; NULL: among those of all */
     /* of the step being enqueued */
     const Gpu_optimizer *optimizer;
     char *grads;
@@ -234,6 +237,23 @@ static void over_ranks_here(void *to, const void *from, size_t bytes, cudaStream
 
 static Lathe_part own_part(int k) { return lathe_shard(&ranks.shards, k, ranks.rank); }
 
+/* Where formulas for this rank's elements of bucket k look for an array: those are at their index in it.  As integers,
+ * since it may lie before the memory. */
+static char *seen(char *whole, char *own, int k, int64_t element)
+{
+    const Lathe_part p = own_part(k);
+    return own ? (char *)((uintptr_t)own + (uintptr_t)((p.moments - p.first) * element)) : whole;
+}
+
+static char *own_gradients(int k) { return seen(ranks.grads, ranks.own_grads, k, ranks.element); }
+static char *own_parameters(int k, void *whole) { return seen((char *)whole, ranks.own_params, k, ranks.weight); }
+
+void ranks_keep(void *params, void *grads)
+{
+    ranks.own_params = (char *)params;
+    ranks.own_grads = (char *)grads;
+}
+
 /* The index of the first of its chunks' sums, which follow those of earlier buckets, in any order of reduction. */
 static int first_chunk(int k)
 {
@@ -247,7 +267,7 @@ static int first_chunk(int k)
 static void reduce_bucket(int k, cudaStream_t stream)
 {
     const Lathe_part all = lathe_bucket(&ranks.shards, k), own = own_part(k);
-    char *from = ranks.grads + all.first * ranks.element, *to = ranks.grads + own.first * ranks.element;
+    char *from = ranks.grads + all.first * ranks.element, *to = own_gradients(k) + own.first * ranks.element;
     int chunk = first_chunk(k);
     ranks.left[k] = REDUCED;
     if (all.count == 0 || ranks.failure[0]) return;
@@ -260,9 +280,15 @@ static void reduce_bucket(int k, cudaStream_t stream)
                nccl.ncclReduceScatter(from, to, (size_t)own.count, ranks.type, ncclSum, ranks.comm, ranks.stream));
     else
         failed("reducing gradients",
-               nccl.ncclReduce(from, from, (size_t)all.count, ranks.type, ncclSum, ranks.shards.gpus - 1, ranks.comm,
+               nccl.ncclReduce(from, ranks.rank == ranks.shards.gpus - 1 ? to : from, (size_t)all.count, ranks.type, ncclSum, ranks.shards.gpus - 1, ranks.comm,
                                                      ranks.stream));
-    gpu_squares(ranks.optimizer, ranks.grads, &own, &chunk, ranks.stream);
+    gpu_squares(ranks.optimizer, own_gradients(k), &own, &chunk, ranks.stream);
+}
+
+void ranks_add(int k, cudaEvent_t added, cudaStream_t stream)
+{
+    reduce_bucket(k, stream);
+    failed("an event", cudaEventRecord(added, ranks.stream));
 }
 
 void ranks_begin(const Gpu_optimizer *o, void *grads)
@@ -300,7 +326,7 @@ static void share_sums(const Gpu_optimizer *o, cudaStream_t stream)
 static void share_bucket(int k, void *params, cudaStream_t stream)
 {
     const Lathe_part all = lathe_bucket(&ranks.shards, k), own = own_part(k);
-    char *to = (char *)params + all.first * ranks.weight, *from = (char *)params + own.first * ranks.weight;
+    char *to = (char *)params + all.first * ranks.weight, *from = own_parameters(k, params) + own.first * ranks.weight;
     const bool rest = lathe_is_rest(&ranks.shards, k);
     const size_t bytes = (size_t)((rest ? all.count : own.count) * ranks.weight);
     if (all.count == 0 || ranks.failure[0]) return;
@@ -308,8 +334,23 @@ static void share_bucket(int k, void *params, cudaStream_t stream)
     if (!rest)
         failed("sharing parameters", nccl.ncclAllGather(from, to, bytes, ncclInt8, ranks.comm, ranks.stream));
     else
-        failed("sharing parameters",
-               nccl.ncclBroadcast(to, to, bytes, ncclInt8, ranks.shards.gpus - 1, ranks.comm, ranks.stream));
+        failed("sharing parameters", nccl.ncclBroadcast(ranks.rank == ranks.shards.gpus - 1 ? from : to, to, bytes,
+                                                        ncclInt8, ranks.shards.gpus - 1, ranks.comm, ranks.stream));
+}
+
+void ranks_gather(int k, void *params, cudaEvent_t gathered, cudaStream_t stream)
+{
+    share_bucket(k, params, stream);
+    failed("an event", cudaEventRecord(gathered, ranks.stream));
+}
+
+void ranks_take(int k, const void *params, cudaStream_t stream)
+{
+    const Lathe_part own = own_part(k);
+    if (own.count == 0) return;
+    failed("a copy", cudaMemcpyAsync(own_parameters(k, NULL) + own.first * ranks.weight,
+                                     (const char *)params + own.first * ranks.weight,
+                                     (size_t)(own.count * ranks.weight), cudaMemcpyDeviceToDevice, stream));
 }
 
 void ranks_optimize(void *params, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream)
@@ -326,8 +367,8 @@ void ranks_optimize(void *params, const void *loss, Lathe_dtype loss_type, const
     if (o->direct) o->direct();
     for (int k = 0; k < buckets; k++) {
         const Lathe_part own = own_part(k);
-        gpu_update(o, params, ranks.grads, &own, stream);
-        share_bucket(k, params, stream);
+        gpu_update(o, own_parameters(k, params), own_gradients(k), &own, stream);
+        if (!ranks.own_params) share_bucket(k, params, stream);
     }
     join_to(stream);
     LAP(LAP_UPDATE);

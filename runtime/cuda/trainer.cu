@@ -11,6 +11,7 @@
 #include "cuda/gemm.h"
 #include "cuda/ids.h"
 #include "cuda/optim.h"
+#include "cuda/parts.h"
 #include "cuda/persistent.cuh"
 #include "cuda/ranks.h"
 #include "cuda/rates.h"
@@ -179,6 +180,7 @@ static void start_cudnn(int64_t workspace)
 static void enqueue_entry(void *with, const Lathe_call *device)
 {
     trainer.now = (const Lathe_entry *)with;
+    parts_begin(trainer.now);
     trainer.now->run(device);
 }
 
@@ -192,6 +194,7 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
     needs.bytes = n->bytes;
     needs.workspace = workspace, needs.ahead = n->ahead, needs.staged = n->inputs, needs.most = n->most;
     needs.capability = CAPABILITY;
+    if (n->parts) needs.rooms = n->parts->page * (n->parts->parameters.rooms + n->parts->gradients.rooms);
     trainer.model = n->model;
     trainer.rank = n->rank, trainer.gpus = n->gpus, trainer.place = n->place;
     trainer.block = (char *)n->block, trainer.bytes = n->bytes, trainer.multiplies = workspace > 0;
@@ -199,6 +202,12 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
     if (n->model->entries > MOST_ENTRIES) return "this model has more entries than the trainer knows";
     refusal = gpu_open(&needs);
     if (refusal) return refusal;
+    refusal = n->parts ? parts_open(n->place, n->parts, n->model) : NULL;
+    if (refusal) {
+        parts_close();
+        gpu_close();
+        return refusal;
+    }
     for (int i = 0; i < n->model->entries; i++) {
         trainer.entry[i] = {};
         trainer.entry[i].enqueue = enqueue_entry;
@@ -225,6 +234,7 @@ static void close_gpu(void)
     ranks_leave();
     cuda_gemm_stop();
     cudnn_stop();
+    parts_close();
     gpu_close();
 }
 
@@ -234,6 +244,7 @@ static const char *join(const char *id, const Lathe_shards *shards)
 {
     const char *refusal = ranks_join(trainer.rank, id, shards, trainer.model->real, lathe_weights(trainer.model));
     if (!refusal) gpu_watch(ranks_in_trouble);
+    if (!refusal && parts_opened()) parts_join(trainer.rank);
     return refusal;
 }
 
@@ -340,6 +351,7 @@ static void enqueue_step(void *with, const Lathe_call *device)
     if (failure()) return; /* the gradients are not those of this step */
     keep_losses(e, device, o->step);
     part_begins(UPDATE_PART, stream);
+    parts_rest(stream);
     if (ranks_joined()) ranks_optimize((void *)device->params, at, loss->dtype, bad, stream);
     else gpu_optimize(o, (void *)device->params, device->grads, at, loss->dtype, bad, stream);
     part_begins(STEP_PARTS, stream);
@@ -469,5 +481,5 @@ static const char *about(void)
 }
 
 const Lathe_device lathe_cuda = {"GPU", open_gpu, close_gpu, failure, gpu_up, gpu_down, gpu_clear, gpu_copy, run, LAG,
-                                 set_optimizer, begin_step, end_step, show, ranks_name, join, share, watch, time_parts,
+                                 set_optimizer, begin_step, end_step, show, ranks_name, join, share, parts_spread, parts_collect, watch, time_parts,
                                  rates, ways, way, second, products, about};

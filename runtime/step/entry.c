@@ -115,6 +115,18 @@ void share_there(void *at, int64_t bytes)
     device_must_work();
 }
 
+void spread_there(void *params)
+{
+    device->spread(params);
+    device_must_work();
+}
+
+void collect_there(void *params)
+{
+    device->collect(params);
+    device_must_work();
+}
+
 void close_device(void)
 {
     device->close();

@@ -18,6 +18,7 @@
 #include "step/optim.h"
 #include "step/statistics.h"
 #include "text/generate.h"
+#include "trainer/gpu_parts.h"
 #include "trainer/knobs.h"
 #include "trainer/local_steps.h"
 #include "trainer/memory.h"
@@ -109,7 +110,7 @@ static void refuse_too_large(const Trainer *t, int64_t wanted)
 void check_memory(const Trainer *t)
 {
     const bool ranks = gpus_of(t) > 1 && !t->model->device;
-    const int64_t begins = shards_parameters(t) ? weight_bytes(t->model) : 0;
+    const int64_t begins = shards_parameters(t) && ranks ? weight_bytes(t->model) : 0;
     refuse_too_large(t,
                      (ranks ? bytes_of_run(t) : whole_plan(t->model)) * (t->processes > 1 ? t->processes : 1) + begins);
 }
@@ -368,6 +369,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     m->call_bytes = take.call;
     m->call = m->base + at;
     if (t->model->device) {
+        if (optimizer && shards_parameters(t)) open_gpu_parts(t, m);
         if (*entries != NO_ENTRY) open_device(m, t);
         return;
     }

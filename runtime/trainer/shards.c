@@ -15,6 +15,7 @@
 #include "ranks/courier.h"
 #include "step/entry.h"
 #include "trainer/gathers.h"
+#include "trainer/gpu_parts.h"
 #include "trainer/ranks.h"
 #include "trainer/shared.h"
 #include "trainer/travels.h"
@@ -58,7 +59,7 @@ static bool says_anything(const Lathe_model *m)
     return says;
 }
 
-bool shards_parameters(const Trainer *t) { return gpus_of(t) > 1 && !t->model->device && says_anything(t->model); }
+bool shards_parameters(const Trainer *t) { return gpus_of(t) > 1 && says_anything(t->model); }
 
 static int most_sayings(const Lathe_model *m)
 {
@@ -90,12 +91,14 @@ static int64_t element_of(const Trainer *t, bool gradients)
 
 int64_t bytes_of_own(const Trainer *t, bool gradients)
 {
+    if (t->model->device) return bytes_kept_on_gpu(t, gradients);
     const Lathe_deal d = deal_of(t);
     return lathe_own_bytes(&d, element_of(t, gradients));
 }
 
 int64_t bytes_of_rooms(const Trainer *t)
 {
+    if (t->model->device) return bytes_of_gpu_rooms(t);
     const Lathe_deal d = deal_of(t);
     int64_t bytes = 0;
     for (int gradients = 0; gradients < 2; gradients++)
@@ -122,7 +125,7 @@ void check_shards_of(const Trainer *t)
              "each "
              "rank, and whole ones %s: leave it out",
              bytes_text(parts), bytes_text(whole));
-    if (deal_of(t).each * LATHE_STEP_CHUNK * element_of(t, false) % sysconf(_SC_PAGESIZE))
+    if (!t->model->device && deal_of(t).each * LATHE_STEP_CHUNK * element_of(t, false) % sysconf(_SC_PAGESIZE))
         fail(EXIT_ERROR, NULL, "--shard-parameters: pages of memory are larger here (%ld bytes) than it can do with",
              sysconf(_SC_PAGESIZE));
 }
@@ -389,7 +392,7 @@ void open_own_arrays(const Trainer *t, Memory *m)
 Memory whole_parameters(const Trainer *t, const Memory *m)
 {
     Memory whole = *m;
-    if (shards_parameters(t) && !is_follower(t)) whole.params = whole_array(t, weight_bytes(t->model));
+    if (shards_parameters(t) && !t->model->device && !is_follower(t)) whole.params = whole_array(t, weight_bytes(t->model));
     return whole;
 }
 
@@ -397,6 +400,7 @@ void deal_parameters(const Trainer *t, Memory *whole)
 {
     const Array *a = &shards.parameters;
     const int64_t bytes = weight_bytes(t->model);
+    if (t->model->device) return; /* join_gpus() has */
     deal_array(&shards.deal, is_follower(t) ? NULL : whole->params, a->own, shards.deal.n, a->element);
     if (!is_follower(t)) munmap(whole->params, (size_t)bytes + 1);
     whole->params = a->region;
