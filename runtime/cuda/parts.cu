@@ -48,6 +48,8 @@ const char *parts_open(int gpu, const Device_parts *of, const Lathe_model *m)
     int most = 1;
     const char *refusal = rooms_check(gpu, of->page);
     if (refusal) return refusal;
+    /* Else NCCL opens the arrays of graphs to other processes, for which rooms have no handles. */
+    (void)setenv("NCCL_GRAPH_REGISTER", "0", 0);
     parts = {};
     parts.of = *of;
     parts.opened = true;

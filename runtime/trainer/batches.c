@@ -147,7 +147,8 @@ static bool share_batches(const Batches *b, const Trainer *t)
 
 bool run_batches(const Batches *b, const Trainer *t)
 {
-    if (t && (shares_steps(t) || shards_parameters(t)) && (is_follower(t) || shards_parameters(t) || !is_soon_done(b))) {
+    if (t && (shares_steps(t) || shards_parameters(t)) &&
+        (is_follower(t) || shards_parameters(t) || !is_soon_done(b))) {
         if (!is_follower(t) && !b->ordered) order_share(t, b->share, b->number);
         return share_batches(b, t);
     }

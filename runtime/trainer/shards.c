@@ -392,7 +392,8 @@ void open_own_arrays(const Trainer *t, Memory *m)
 Memory whole_parameters(const Trainer *t, const Memory *m)
 {
     Memory whole = *m;
-    if (shards_parameters(t) && !t->model->device && !is_follower(t)) whole.params = whole_array(t, weight_bytes(t->model));
+    if (shards_parameters(t) && !t->model->device && !is_follower(t))
+        whole.params = whole_array(t, weight_bytes(t->model));
     return whole;
 }
 

@@ -7,7 +7,7 @@ $CXX -std=gnu++17 -Wall -Wextra -Werror -O2 -fPIC -shared -Itests/sim/include -I
 export LATHE_LIBCUDA="$TMP/libdriver.so" LATHE_GPU_PAGE=4096 LATHE_NCCL_BUCKET=4096
 cat README.md compiler/base/*.c | head -c 20000 >"$TMP/text.txt"
 data="--data $TMP/text.txt"
-usual='--set eval_every=2 --set eval_rows=7 --set clip=0.5 --set warmup=2 --set samples= --val-fraction 0.1'
+usual='--set eval_every=2 --set eval_rows=4 --set clip=0.5 --set warmup=2 --set samples= --val-fraction 0.1'
 
 # both NAME MODEL OPTIONS…: NAME has parts; NAME.all, of the same text, does not know what entries say, and so has all
 both() {
@@ -47,22 +47,21 @@ needs() {
 }
 
 # ---- layers come and go, forward and backward; pages with two buckets; a last batch that not all GPUs have
-gpt='models/gpt.lua --set layers=6 --set width=16 --set heads=2 --set seq=8 --set vocab=256 --set dropout=0.1 --set batch=2'
+gpt='models/gpt.lua --set layers=6 --set width=16 --set heads=2 --set seq=8 --set vocab=256 --set dropout=0.1 --set batch=1'
 # shellcheck disable=SC2086
 {
     both gpt $gpt
-    kind gpt 3 --steps 4
+    kind gpt 3 --steps 3
     asked=$(needs gpt --gpus 3)
     [ "$(grep -c "^sim: $asked bytes are taken" "$TMP/gpt.said")" = 3 ] || { cat "$TMP/gpt.said"; tell "not the $asked bytes that it asks for, three times"; }
     [ "$asked" -lt "$(needs gpt.all --gpus 3)" ] || tell "parts take $asked bytes, all parameters no more"
-    SIM_EARLY=1 run gpt gpt.half --gpus 3 $usual --steps 2 --set schedule_steps=4
-    run gpt gpt.half --gpus 3 --steps 4 --resume
+    SIM_EARLY=1 run gpt gpt.half --gpus 3 $usual --steps 2 --set schedule_steps=3
+    run gpt gpt.half --gpus 3 --steps 3 --resume
     alike_run gpt.a gpt.half
-    run gpt gpt.half --gpus 2 --steps 5 --resume
-    run gpt.all gpt.half --steps 6 --resume
+    run gpt gpt.half --gpus 2 --steps 4 --resume
     . tests/ranks/both
     if starter=$(by openmpi 3); then
-        must $starter "$TMP/gpt/trainer" train $data --set log_every=1 --out "$TMP/gpt.mpi" $usual --steps 4
+        must $starter "$TMP/gpt/trainer" train $data --set log_every=1 --out "$TMP/gpt.mpi" $usual --steps 3
         alike_run gpt.a gpt.mpi
     else echo "note: $starter"; fi
 }
@@ -114,3 +113,34 @@ mistake runtime/cuda/parts.cu 'lathe_has(&now, k)' 'lathe_has(&now, k) && !strea
 mistake runtime/cuda/parts.cu 'wait_for(parts.added[before], stream)' 'continue' "$@"
 mistake runtime/cuda/rooms.cu 'm->room[room_of[m->mapped]]' 'm->room[room_of[m->mapped] / 2]' "$@"
 [ "$failed" = 0 ] || exit 1
+
+# ---- the real driver's header
+nvcc=$(command -v nvcc) || nvcc=/usr/local/cuda/bin/nvcc
+cuda=$(dirname "$(dirname "$(readlink -f "$nvcc")")")/include
+[ -e "$cuda/cuda.h" ] || { echo "note: CUDA's headers are not here: the driver's were not compared"; exit 0; }
+{
+    echo '#ifdef OURS'; echo '#include "cuda/driver_api.h"'; echo '#else'; echo '#include <cuda.h>'; echo '#endif'
+    cat <<'HEAD'
+#include <stdio.h>
+#define VALUE(x) printf("%s = %d\n", #x, (int)x);
+#define SIZE(x)  printf("%s: %zu bytes\n", #x, sizeof(x));
+#define PLACE(x, y) printf("%s.%s: %zu, %zu bytes\n", #x, #y, __builtin_offsetof(x, y), sizeof(((x *)NULL)->y));
+int main()
+{
+HEAD
+    grep -oE '\bCU_[A-Z_]+ = ' runtime/cuda/driver_api.h | sed 's/\(.*\) = /VALUE(\1)/'
+    for type in CUresult CUdevice CUdeviceptr CUmemGenericAllocationHandle CUmemLocation CUmemAllocationProp CUmemAccessDesc; do echo "SIZE($type)"; done
+    for place in 'Location, type' 'Location, id' 'AllocationProp, type' 'AllocationProp, requestedHandleTypes' 'AllocationProp, location' 'AllocationProp, allocFlags' 'AccessDesc, location' 'AccessDesc, flags'; do
+        echo "PLACE(CUmem$place)"
+    done
+    echo '}'
+} >"$TMP/words.cc"
+$CXX -std=gnu++17 -w -DOURS -Iruntime "$TMP/words.cc" -o "$TMP/ours"
+$CXX -std=gnu++17 -w -I"$cuda" "$TMP/words.cc" -o "$TMP/theirs"
+"$TMP/ours" >"$TMP/ours.txt"
+"$TMP/theirs" >"$TMP/theirs.txt"
+diff "$TMP/ours.txt" "$TMP/theirs.txt" || { echo "failed: < ours, > CUDA's"; exit 1; }
+for name in $(grep -oE '\bX\(cu[A-Za-z]+\)' runtime/cuda/driver_api.h | sed 's/X(\(.*\))/\1/'); do
+    ! grep -q "define $name " "$cuda/cuda.h" || { echo "failed: CUDA has another $name"; exit 1; }
+done
+echo "note: $(wc -l <"$TMP/ours.txt") values and sizes are those of CUDA's header"
