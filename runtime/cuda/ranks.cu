@@ -279,9 +279,9 @@ static void reduce_bucket(int k, cudaStream_t stream)
         failed("reducing gradients",
                nccl.ncclReduceScatter(from, to, (size_t)own.count, ranks.type, ncclSum, ranks.comm, ranks.stream));
     else
-        failed("reducing gradients",
-               nccl.ncclReduce(from, ranks.rank == ranks.shards.gpus - 1 ? to : from, (size_t)all.count, ranks.type, ncclSum, ranks.shards.gpus - 1, ranks.comm,
-                                                     ranks.stream));
+        failed("reducing gradients", nccl.ncclReduce(from, ranks.rank == ranks.shards.gpus - 1 ? to : from,
+                                                     (size_t)all.count, ranks.type, ncclSum, ranks.shards.gpus - 1,
+                                                     ranks.comm, ranks.stream));
     gpu_squares(ranks.optimizer, own_gradients(k), &own, &chunk, ranks.stream);
 }
 

@@ -481,5 +481,5 @@ static const char *about(void)
 }
 
 const Lathe_device lathe_cuda = {"GPU", open_gpu, close_gpu, failure, gpu_up, gpu_down, gpu_clear, gpu_copy, run, LAG,
-                                 set_optimizer, begin_step, end_step, show, ranks_name, join, share, parts_spread, parts_collect, watch, time_parts,
-                                 rates, ways, way, second, products, about};
+                                 set_optimizer, begin_step, end_step, show, ranks_name, join, share, parts_spread,
+                                 parts_collect, watch, time_parts, rates, ways, way, second, products, about};

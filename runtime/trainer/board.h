@@ -2,8 +2,8 @@
 #ifndef LATHE_TRAINER_BOARD_H
 #define LATHE_TRAINER_BOARD_H
 
-#include "model/block.h"
 #include "interface/shard.h"
+#include "model/block.h"
 #include "step/optim.h"
 #include "trainer/called.h"
 #include "trainer/trainer.h"
