@@ -221,6 +221,18 @@ static inline void parameters_needed(const void *first, size_t bytes, cudaStream
     if (cuda_parameters_needed) cuda_parameters_needed(first, bytes, stream);
 }
 
+/* With --shard-parameters: no kernel reads these until they are needed again; none has touched these gradients. */
+extern void (*cuda_parameters_dropped)(const void *first, size_t bytes, cudaStream_t stream);
+extern void (*cuda_gradients_begun)(const void *first, size_t bytes, cudaStream_t stream);
+static inline void parameters_dropped(const void *first, size_t bytes, cudaStream_t stream)
+{
+    if (cuda_parameters_dropped) cuda_parameters_dropped(first, bytes, stream);
+}
+static inline void gradients_begun(const void *first, size_t bytes, cudaStream_t stream)
+{
+    if (cuda_gradients_begun) cuda_gradients_begun(first, bytes, stream);
+}
+
 /* Sums numbers of the entry over the GPUs of a step: NULL with one GPU. */
 extern void (*cuda_over_ranks)(void *to, const void *from, size_t bytes, cudaStream_t stream);
 static inline void over_ranks(void *to, const void *from, size_t bytes, cudaStream_t stream)

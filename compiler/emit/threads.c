@@ -244,10 +244,10 @@ static const char *const words[] = {
     "PERSISTENT", "EACH_BLOCK", "ONE_BLOCK",  "throw",        "try",           "gradients_done",
     "typename",   "using",      "virtual",    "xor",          "attention",     "attention_back",
     "typeid",     "cuda_part",  "STEP_PARTS", "FORWARD_PART", "BACKWARD_PART", "UPDATE_PART",
-    "keep_row",   "row_bytes",  "rows_bytes", "copy_async",   "copy_commit",   "copy_wait",
-    "Wide",       "read_wide",  "write_wide", "cuda_lap",     "is_due",        "stretch",
-    "WHOLE_LOOP", "over_ranks", "plain_loop", "Step_product", "Grid",          "parameters_needed",
-    NULL};
+    "keep_row",   "row_bytes",  "rows_bytes", "copy_async",   "copy_commit",   "parameters_needed",
+    "copy_wait",  "Wide",       "read_wide",  "write_wide",   "cuda_lap",      "parameters_dropped",
+    "is_due",     "stretch",    "WHOLE_LOOP", "Step_product", "plain_loop",    "gradients_begun",
+    "over_ranks", "Grid",       NULL};
 
 /* The functions of math/quick.h. */
 static const char *const quick[] = {"exp", "log", "tanh", "erf", NULL};
@@ -276,6 +276,8 @@ const Target target_cuda = {.name = "cuda",
                             .fill_work = "(void)cudaMemsetAsync(c->work, 0xff, %lld, (cudaStream_t)c->stream)",
                             .over_ranks = "over_ranks(%s, %s, %lld, stream);",
                             .says = {[LATHE_NEEDED] = "parameters_needed(&%s, sizeof %s, stream);",
+                                     [LATHE_DROPPED] = "parameters_dropped(&%s, sizeof %s, stream);",
+                                     [LATHE_BEGUN] = "gradients_begun(&%s, sizeof %s, stream);",
                                      [LATHE_DONE] = "gradients_done(&%s, sizeof %s, stream);"},
                             .product = cuda_product_call,
                             .attention = cuda_attention_call,

@@ -45,16 +45,20 @@ void check_exact_sums(const Trace *trace)
 
 static const char *why_not_sharded(const Desc *d)
 {
-    const Param *directed = NULL, *magnitude = NULL;
-    for (int i = 0; i < d->params.n; i++)
+    const Param *frozen = NULL, *directed = NULL, *magnitude = NULL;
+    for (int i = 0; i < d->params.n; i++) {
+        if (d->params.at[i]->frozen) frozen = d->params.at[i];
         if (d->params.at[i]->directed) directed = d->params.at[i];
+    }
     for (int i = 0; i < d->adapters.n; i++)
         if (d->adapters.at[i].magnitude) magnitude = d->adapters.at[i].magnitude;
-    if (d->options->target->device) return "it is for processors, not yet for --target cuda; leave it out there";
     if (makes_library(d->options)) return "it is for trainers, whose ranks share a step; leave it out of a library";
     if (without(d, PASS_done)) return "it needs the pass done; leave --no-done out";
     if (d->one_rank) return format("%s, so ranks cannot share a batch", d->one_rank);
     if (d->teacher) return "a teacher's parameters stay whole in every rank; leave --distill out";
+    if (frozen && d->options->target->device)
+        return format("the parameter %s is frozen, and GPUs keep no whole parameters beside parts; train all of them",
+                      frozen->name);
     if (magnitude)
         return format("%s begins as the norm of a weight with its adapter, which no rank has all of; leave dora out",
                       magnitude->name);

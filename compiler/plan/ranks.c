@@ -2,7 +2,7 @@
 #include "desc/target.h"
 #include "passes/passes.h"
 #include "plan/plan.h"
-#include "runtime/interface/held.h"
+#include "runtime/interface/pages.h"
 
 /* Bytes of the state of the entry train. A checkpoint has that of every rank. */
 static int64_t bytes_carried(const Desc *d)
@@ -38,12 +38,15 @@ static void shard_optimizer(Module *m, int64_t real)
     plan->step = lathe_step_bytes(plan->flat.trained, directed, runs_in_step(m->desc), plan->ranks);
 }
 
+static int64_t bytes_of_flat(const Plan *p) { return p->parameters + (p->gradients + 63) / 64 * 64; }
+
 /* Of what ranks have other sizes of; parts of the block begin at multiples of 64 bytes. */
 static int64_t bytes_dealt(const Module *m)
 {
     const Plan *p = &m->plan;
-    if (m->desc->options->target->device) return p->optimizer + p->step;
-    return p->parameters + (p->gradients + 63) / 64 * 64 + (p->optimizer + 63) / 64 * 64 + (p->between + 63) / 64 * 64;
+    const int64_t flat = bytes_of_flat(p), optimizer = (p->optimizer + 63) / 64 * 64;
+    if (!m->desc->options->target->device) return flat + optimizer + (p->between + 63) / 64 * 64;
+    return (m->desc->options->shard_parameters ? flat : 0) + p->optimizer + p->step;
 }
 
 /* Rooms for buckets of what the entries need at once. */
@@ -59,11 +62,41 @@ static int rooms_of(const Module *m, const Lathe_deal *d, bool gradients)
     return lathe_rooms_for(d, most);
 }
 
+/* Of a GPU: its own elements, and pages for what the entries need at once. */
+static int64_t bytes_in_rooms(const Module *m, const Lathe_shards *s, int64_t element, bool gradients)
+{
+    const int pages = lathe_pages_of(s, element, LATHE_PAGE_BYTES);
+    Lathe_set *apart = NEW_ARRAY(Lathe_set, s->buckets), *in_room = NEW_ARRAY(Lathe_set, pages);
+    lathe_begin_apart(s, apart);
+    for (int i = 0; i < m->programs.n; i++) {
+        const Sayings all = sayings_of(m->programs.at[i]);
+        lathe_set_apart(s, all.at, all.n, gradients, NEW_ARRAY(Lathe_said, all.n + 1), apart);
+    }
+    const int rooms = lathe_give_rooms(s, apart, element, LATHE_PAGE_BYTES, NEW_ARRAY(int, pages), in_room);
+    return lathe_kept_bytes(s, element) + (int64_t)rooms * LATHE_PAGE_BYTES;
+}
+
+/* All parameters are on the host of rank 0 alone, when a run begins and when it saves. */
+static void shard_on_gpus(Module *m, int64_t real, int64_t weight)
+{
+    Plan *plan = &m->plan;
+    const Lathe_shards s = lathe_shards(plan->flat.trained, 0, LATHE_BUCKET_BYTES / real, plan->ranks);
+    plan->shared += plan->parameters;
+    plan->image -= plan->parameters - bytes_of_flat(plan);
+    plan->parameters = bytes_in_rooms(m, &s, weight, false);
+    plan->gradients = bytes_in_rooms(m, &s, real, true);
+    plan->image -= bytes_of_flat(plan);
+}
+
 /* Each has its own elements, and rooms; and the frozen parameters whole. */
 static void shard_parameters(Module *m, int64_t real)
 {
     Plan *plan = &m->plan;
     const int64_t weight = dtype_bytes(precision_of(m->desc->options).weights);
+    if (m->desc->options->target->device) {
+        shard_on_gpus(m, real, weight);
+        return;
+    }
     const Lathe_deal d = lathe_deal(plan->flat.trained, plan->flat.moments, real, LATHE_DEALT_BYTES, plan->ranks);
     const int64_t frozen =
         plan->flat.elements > plan->flat.trained ? plan->parameters - weight * plan->flat.trained : 0;

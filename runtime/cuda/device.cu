@@ -39,9 +39,19 @@ struct Ahead { /* bytes that arrive while the stream is busy */
     } piece[MOST_AHEAD];
 };
 
+enum { MOST_WINDOWS = 2 };
+
+struct Window { /* of addresses beside the block */
+    const char *host;
+    char *device;
+    int64_t bytes;
+};
+
 static struct {
     char *host, *device;
     int64_t bytes;
+    Window window[MOST_WINDOWS];
+    int windows;
     cudaStream_t stream;
     Ahead ahead;
     Ring large, small; /* for staged copies; for a few numbers */
@@ -239,11 +249,22 @@ static char *place(const void *host, int64_t bytes)
     if (!host) return NULL;
     int64_t at = (const char *)host - gpu.host;
     if (at >= 0 && bytes >= 0 && bytes <= gpu.bytes - at) return gpu.device + at;
+    for (int i = 0; i < gpu.windows; i++) {
+        const Window *w = &gpu.window[i];
+        at = (const char *)host - w->host;
+        if (at >= 0 && bytes >= 0 && bytes <= w->bytes - at) return w->device + at;
+    }
     failed("an address outside of the block", cudaErrorInvalidValue);
     return NULL;
 }
 
 void *gpu_place(const void *host) { return place(host, 0); }
+
+void gpu_add_window(const void *host, int64_t bytes, void *device)
+{
+    assert(gpu.windows < MOST_WINDOWS);
+    gpu.window[gpu.windows++] = {(const char *)host, (char *)device, bytes};
+}
 
 /* The slot that was used longest ago, after its last copy has ended. */
 static Slot *free_slot(Ring *r)

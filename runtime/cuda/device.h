@@ -24,6 +24,7 @@ typedef struct Gpu_needs {
     int64_t ahead;                      /* for the bytes of gpu_ahead between two gpu_arrive, after the workspace */
     int64_t staged;                     /* bytes of a pinned piece for copies (lathe_pinned_bytes) */
     int64_t most;                       /* limit of bytes; 0: none */
+    int64_t rooms;                      /* bytes that are mapped beside (cuda/rooms.h) */
     int capability;                     /* of the kernels' target: 80 */
 } Gpu_needs;
 
@@ -35,6 +36,8 @@ const char *gpu_failure(void);          /* the first error, with the kernel's na
 
 cudaStream_t gpu_stream(void);
 void *gpu_place(const void *host);      /* the address on the device of a byte of the block; NULL for NULL */
+/* From now on also that of a byte of this array, which is no part of the block. */
+void gpu_add_window(const void *host, int64_t bytes, void *device);
 Lathe_call gpu_call(const Lathe_call *host); /* the same with the device's pointers, and the stream */
 void *gpu_workspace(void);
 

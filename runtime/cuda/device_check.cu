@@ -41,7 +41,7 @@ const char *gpu_check_device(const Gpu_needs *n)
 {
     cudaDeviceProp p;
     size_t left = 0, all = 0;
-    const int64_t planned = n->bytes + n->ahead, wanted = planned + n->workspace;
+    const int64_t planned = n->bytes + n->ahead + n->rooms, wanted = planned + n->workspace;
     cudaError_t error = cudaSetDevice(n->number);
     if (error == cudaSuccess) error = cudaGetDeviceProperties(&p, n->number);
     if (error == cudaSuccess && 10 * p.major + p.minor < n->capability)

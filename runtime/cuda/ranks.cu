@@ -24,6 +24,8 @@ static_assert((int)LATHE_RANKS_ID == (int)NCCL_UNIQUE_ID_BYTES, "NCCL's");
 
 void (*cuda_parameters_needed)(const void *first, size_t bytes, cudaStream_t stream);
 void (*cuda_gradients_done)(const void *first, size_t bytes, cudaStream_t stream);
+void (*cuda_parameters_dropped)(const void *first, size_t bytes, cudaStream_t stream);
+void (*cuda_gradients_begun)(const void *first, size_t bytes, cudaStream_t stream);
 void (*cuda_over_ranks)(void *to, const void *from, size_t bytes, cudaStream_t stream);
 
 #define FIELD(name) decltype(&::name) name;
@@ -46,6 +48,7 @@ static struct {
     Lathe_shards shards;
     double patience;
     char failure[600], refusal[1024];
+    char *own_params, *own_grads; /* of this rank, one after the other; NULL: among those of all */
     /* of the step being enqueued */
     const Gpu_optimizer *optimizer;
     char *params, *grads;
@@ -248,18 +251,35 @@ static void over_ranks_here(void *to, const void *from, size_t bytes, cudaStream
 
 static Lathe_part own_part(int k) { return lathe_shard(&ranks.shards, k, ranks.rank); }
 
+/* Where formulas for this rank's elements of bucket k look for an array: those are at their index in it.  As integers,
+ * since it may lie before the memory. */
+static char *seen(char *whole, char *own, int k, int64_t element)
+{
+    const Lathe_part p = own_part(k);
+    return own ? (char *)((uintptr_t)own + (uintptr_t)((p.moments - p.first) * element)) : whole;
+}
+
+static char *own_gradients(int k) { return seen(ranks.grads, ranks.own_grads, k, ranks.element); }
+static char *own_parameters(int k, void *whole) { return seen((char *)whole, ranks.own_params, k, ranks.weight); }
+
+void ranks_keep(void *params, void *grads)
+{
+    ranks.own_params = (char *)params;
+    ranks.own_grads = (char *)grads;
+}
+
 static void share_bucket(int k, char *params)
 {
     const Lathe_part all = lathe_bucket(&ranks.shards, k), own = own_part(k);
-    char *to = params + all.first * ranks.weight, *from = params + own.first * ranks.weight;
+    char *to = params + all.first * ranks.weight, *from = own_parameters(k, params) + own.first * ranks.weight;
     const bool rest = lathe_is_rest(&ranks.shards, k);
     const size_t bytes = (size_t)((rest ? all.count : own.count) * ranks.weight);
     if (all.count == 0 || ranks.failure[0]) return;
     if (!rest)
         failed("sharing parameters", nccl.ncclAllGather(from, to, bytes, ncclInt8, ranks.comm, ranks.stream));
     else
-        failed("sharing parameters",
-               nccl.ncclBroadcast(to, to, bytes, ncclInt8, ranks.shards.gpus - 1, ranks.comm, ranks.stream));
+        failed("sharing parameters", nccl.ncclBroadcast(ranks.rank == ranks.shards.gpus - 1 ? from : to, to, bytes,
+                                                        ncclInt8, ranks.shards.gpus - 1, ranks.comm, ranks.stream));
 }
 
 void ranks_return(void *params, cudaStream_t stream)
@@ -267,6 +287,22 @@ void ranks_return(void *params, cudaStream_t stream)
     fork_from(stream);
     for (int k = 0; k < ranks.shards.buckets; k++) share_bucket(k, (char *)params);
     join_to(stream);
+}
+
+void ranks_gather(int k, void *params, cudaEvent_t gathered, cudaStream_t stream)
+{
+    fork_from(stream);
+    share_bucket(k, (char *)params);
+    failed("an event", cudaEventRecord(gathered, ranks.stream));
+}
+
+void ranks_take(int k, const void *params, cudaStream_t stream)
+{
+    const Lathe_part own = own_part(k);
+    if (own.count == 0) return;
+    failed("a copy", cudaMemcpyAsync(own_parameters(k, NULL) + own.first * ranks.weight,
+                                     (const char *)params + own.first * ranks.weight,
+                                     (size_t)(own.count * ranks.weight), cudaMemcpyDeviceToDevice, stream));
 }
 
 static void note_order(int k)
@@ -326,7 +362,7 @@ static int first_chunk(int k)
 static void reduce_bucket(int k, cudaStream_t stream)
 {
     const Lathe_part all = lathe_bucket(&ranks.shards, k), own = own_part(k);
-    char *from = ranks.grads + all.first * ranks.element, *to = ranks.grads + own.first * ranks.element;
+    char *from = ranks.grads + all.first * ranks.element, *to = own_gradients(k) + own.first * ranks.element;
     int chunk = first_chunk(k);
     ranks.left[k] = REDUCED;
     if (all.count == 0 || ranks.failure[0]) return;
@@ -338,10 +374,16 @@ static void reduce_bucket(int k, cudaStream_t stream)
         failed("reducing gradients",
                nccl.ncclReduceScatter(from, to, (size_t)own.count, ranks.type, ncclSum, ranks.comm, ranks.stream));
     else
-        failed("reducing gradients",
-               nccl.ncclReduce(from, from, (size_t)all.count, ranks.type, ncclSum, ranks.shards.gpus - 1, ranks.comm,
-                                                     ranks.stream));
-    gpu_squares(ranks.optimizer, ranks.grads, &own, &chunk, ranks.stream);
+        failed("reducing gradients", nccl.ncclReduce(from, ranks.rank == ranks.shards.gpus - 1 ? to : from,
+                                                     (size_t)all.count, ranks.type, ncclSum, ranks.shards.gpus - 1,
+                                                     ranks.comm, ranks.stream));
+    gpu_squares(ranks.optimizer, own_gradients(k), &own, &chunk, ranks.stream);
+}
+
+void ranks_add(int k, cudaEvent_t added, cudaStream_t stream)
+{
+    reduce_bucket(k, stream);
+    failed("an event", cudaEventRecord(added, ranks.stream));
 }
 
 void ranks_begin(const Gpu_optimizer *o, void *params, void *grads, cudaStream_t stream)
@@ -349,7 +391,7 @@ void ranks_begin(const Gpu_optimizer *o, void *params, void *grads, cudaStream_t
     ranks.optimizer = o;
     ranks.params = (char *)params;
     ranks.grads = (char *)grads;
-    begin_returns(stream);
+    if (!ranks.own_params) begin_returns(stream);
     for (int k = 0; k < ranks.shards.buckets; k++) ranks.left[k] = lathe_bucket(&ranks.shards, k).count;
 }
 
@@ -392,7 +434,7 @@ void ranks_optimize(const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *
     if (o->direct) o->direct();
     for (int k = 0; k < buckets; k++) {
         const Lathe_part own = own_part(k);
-        gpu_update(o, ranks.params, ranks.grads, &own, stream);
+        gpu_update(o, own_parameters(k, ranks.params), own_gradients(k), &own, stream);
     }
     LAP(LAP_UPDATE);
     ranks.params = ranks.grads = NULL;

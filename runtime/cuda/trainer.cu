@@ -11,6 +11,7 @@
 #include "cuda/gemm.h"
 #include "cuda/ids.h"
 #include "cuda/optim.h"
+#include "cuda/parts.h"
 #include "cuda/persistent.cuh"
 #include "cuda/ranks.h"
 #include "cuda/rates.h"
@@ -180,6 +181,7 @@ static void start_cudnn(int64_t workspace)
 static void enqueue_entry(void *with, const Lathe_call *device)
 {
     trainer.now = (const Lathe_entry *)with;
+    parts_begin(trainer.now);
     trainer.now->run(device);
 }
 
@@ -193,6 +195,7 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
     needs.bytes = n->bytes;
     needs.workspace = workspace, needs.ahead = n->ahead, needs.staged = n->inputs, needs.most = n->most;
     needs.capability = CAPABILITY;
+    if (n->parts) needs.rooms = n->parts->page * (n->parts->parameters.rooms + n->parts->gradients.rooms);
     trainer.model = n->model;
     trainer.rank = n->rank, trainer.gpus = n->gpus, trainer.place = n->place;
     trainer.block = (char *)n->block, trainer.bytes = n->bytes, trainer.multiplies = workspace > 0;
@@ -200,6 +203,12 @@ static const char *open_gpu(const Device_needs *n, const char **remark)
     if (n->model->entries > MOST_ENTRIES) return "this model has more entries than the trainer knows";
     refusal = gpu_open(&needs);
     if (refusal) return refusal;
+    refusal = n->parts ? parts_open(n->place, n->parts, n->model) : NULL;
+    if (refusal) {
+        parts_close();
+        gpu_close();
+        return refusal;
+    }
     for (int i = 0; i < n->model->entries; i++) {
         trainer.entry[i] = {};
         trainer.entry[i].enqueue = enqueue_entry;
@@ -226,6 +235,7 @@ static void close_gpu(void)
     ranks_leave();
     cuda_gemm_stop();
     cudnn_stop();
+    parts_close();
     gpu_close();
 }
 
@@ -235,6 +245,7 @@ static const char *join(const char *id, const Lathe_shards *shards)
 {
     const char *refusal = ranks_join(trainer.rank, id, shards, trainer.model->real, lathe_weights(trainer.model));
     if (!refusal) gpu_watch(ranks_in_trouble);
+    if (!refusal && parts_opened()) parts_join(trainer.rank);
     return refusal;
 }
 
@@ -243,7 +254,7 @@ static void share(void *at, int64_t bytes) { ranks_share(gpu_place(at), bytes, g
 /* It waits, so that a failure is reported. */
 static void return_updated(void *params)
 {
-    ranks_return(gpu_place(params), gpu_stream());
+    if (!parts_opened()) ranks_return(gpu_place(params), gpu_stream());
     gpu_wait();
     trainer.apart = false;
 }
@@ -350,6 +361,7 @@ static void enqueue_step(void *with, const Lathe_call *device)
     if (failure()) return; /* the gradients are not those of this step */
     keep_losses(e, device, o->step);
     part_begins(UPDATE_PART, stream);
+    parts_rest(stream);
     if (ranks_joined()) ranks_optimize(at, loss->dtype, bad, stream);
     else gpu_optimize(o, (void *)device->params, device->grads, at, loss->dtype, bad, stream);
     part_begins(STEP_PARTS, stream);
@@ -404,7 +416,7 @@ static void begin_step(int turn, const Lathe_entry *e, const Lathe_call *call, c
     gpu_begin(room);
     if (told_lap) mark(&laps, 0);
     gpu_run(&u->step, call);
-    trainer.apart = ranks_joined();
+    trainer.apart = ranks_joined() && !parts_opened();
     gpu_send(room, gpu_place(u->given), sizeof *u->given);
 }
 
@@ -481,5 +493,6 @@ static const char *about(void)
 }
 
 const Lathe_device lathe_cuda = {"GPU", open_gpu, close_gpu, failure, gpu_up, gpu_down, gpu_clear, gpu_copy, run, LAG,
-                                 set_optimizer, begin_step, end_step, show, ranks_name, join, share, return_updated, watch,
-                                 time_parts, rates, ways, way, second, products, about};
+                                 set_optimizer, begin_step, end_step, show, ranks_name, join, share, return_updated,
+                                 parts_spread, parts_collect, watch, time_parts, rates, ways, way, second, products,
+                                 about};

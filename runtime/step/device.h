@@ -24,6 +24,7 @@ typedef struct Device_needs {
     int64_t most;                       /* --memory-limit; 0: all the device has */
     const char *products;               /* the file of the products' fastest algorithms; NULL: none */
     bool afresh;                        /* that file is ignored */
+    const struct Device_parts *parts;   /* step/device_parts.h; NULL: it keeps all parameters and gradients */
 } Device_needs;
 
 typedef struct Step_result {
@@ -82,6 +83,10 @@ typedef struct Lathe_device {
     const char *(*join)(const char *id, const Lathe_shards *shards);
     void (*share)(void *at, int64_t bytes);
     void (*return_parameters)(void *params);
+    /* Parameters of which each keeps its own (Device_needs.parts), by all devices: the host of the first has all of them,
+     * spread gives each its own; collect brings all to that host. */
+    void (*spread)(void *params);
+    void (*collect)(void *params);
 
     /* Calls lap(kernel) after each kernel of a step's entry, with the time by the device's clock; NULL: stops. */
     void (*watch)(void (*lap)(int kernel, double seconds));

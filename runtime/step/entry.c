@@ -121,6 +121,18 @@ void return_there(void *params)
     device_must_work();
 }
 
+void spread_there(void *params)
+{
+    device->spread(params);
+    device_must_work();
+}
+
+void collect_there(void *params)
+{
+    device->collect(params);
+    device_must_work();
+}
+
 void close_device(void)
 {
     device->close();

@@ -161,7 +161,8 @@ static bool run_alike(const Batches *b, const Trainer *t)
 
 bool run_batches(const Batches *b, const Trainer *t)
 {
-    if (t && shares_steps(t) && (is_follower(t) || shards_parameters(t) || !is_soon_done(b))) {
+    if (t && (shares_steps(t) || shards_parameters(t)) &&
+        (is_follower(t) || shards_parameters(t) || !is_soon_done(b))) {
         if (!is_follower(t) && !b->ordered) order_share(t, b->share, b->number);
         return shards_parameters(t) && b->share == SHARE_TEXTS ? run_alike(b, t) : share_batches(b, t);
     }

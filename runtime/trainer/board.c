@@ -12,6 +12,7 @@
 #include "trainer/board.h"
 #include "trainer/memory.h"
 #include "trainer/ranks.h"
+#include "trainer/shards.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>
@@ -64,7 +65,7 @@ static void wait_on(sem_t *s)
 void wait_on_board(Board *b, int rank) { wait_on(&b->ready[rank]); }
 
 /* LATHE_NCCL_BUCKET: bytes, for tests. */
-static Lathe_shards shards_of_run(const Trainer *t)
+Lathe_shards gpu_shards(const Trainer *t)
 {
     const char *wish = getenv("LATHE_NCCL_BUCKET");
     int64_t bytes = wish && atoll(wish) > 0 ? atoll(wish) : LATHE_BUCKET_BYTES;
@@ -86,8 +87,12 @@ void join_board(Board *b, const Trainer *t, Optimizer *o, const Memory *m)
 
 void join_gpus(const Trainer *t, const char *id, const Memory *m)
 {
-    Lathe_shards shards = shards_of_run(t);
+    Lathe_shards shards = gpu_shards(t);
     join_devices(id, &shards);
+    if (shards_parameters(t)) {
+        spread_there(m->params);
+        return;
+    }
     device_up(m->params, is_follower(t) ? 0 : weight_bytes(t->model));
     share_there(m->params, weight_bytes(t->model));
 }
@@ -97,7 +102,7 @@ static void copy_parts(const Trainer *t, int rank, char *whole, char *own, bool 
 {
     const Lathe_model *m = t->model;
     int64_t size = dtype_size(m->real);
-    Lathe_shards s = shards_of_run(t);
+    Lathe_shards s = gpu_shards(t);
     for (int k = 0; k < s.buckets; k++) {
         Lathe_part p = lathe_shard(&s, k, rank);
         if (lathe_is_directed(&s, k) && !directed) break;

@@ -2,6 +2,7 @@
 #ifndef LATHE_TRAINER_BOARD_H
 #define LATHE_TRAINER_BOARD_H
 
+#include "interface/shard.h"
 #include "model/block.h"
 #include "step/optim.h"
 #include "trainer/called.h"
@@ -20,6 +21,7 @@ void post_gathered(Board *b);
 void wait_for_gathered(Board *b, const Trainer *t);
 void end_board(Board *b);
 
+Lathe_shards gpu_shards(const Trainer *t); /* which elements each updates */
 /* GPUs of one machine or of many: the end of joining; copies whole moments of *o to a rank's part of the block, or back. */
 void join_gpus(const Trainer *t, const char *id, const Memory *m);
 void copy_gpu_moments(const Trainer *t, int rank, const Optimizer *o, void *moments, bool back);

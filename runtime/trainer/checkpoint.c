@@ -46,6 +46,7 @@
 #include "trainer/parts_save.h"
 #include "trainer/rank_file.h"
 #include "trainer/ranks.h"
+#include "trainer/shards.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>
@@ -187,7 +188,7 @@ Saver *open_saver(const Trainer *t, const Memory *m, const Optimizer *o, const D
 static void take_from_device(Saver *s)
 {
     const Lathe_model *m = s->t->model;
-    device_down(s->m->params, weight_bytes(m));
+    if (!shards_parameters(s->t)) device_down(s->m->params, weight_bytes(m));
     copy_statistics(m, s->m);
     directions_down(m, s->m->state);
     if (s->t->ranks) {

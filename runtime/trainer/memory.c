@@ -18,6 +18,7 @@
 #include "step/optim.h"
 #include "step/statistics.h"
 #include "text/generate.h"
+#include "trainer/gpu_parts.h"
 #include "trainer/join.h"
 #include "trainer/knobs.h"
 #include "trainer/local_steps.h"
@@ -384,6 +385,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     m->call_bytes = take.call;
     m->call = m->base + at;
     if (t->model->device) {
+        if (optimizer && shards_parameters(t)) open_gpu_parts(t, m);
         if (*entries != NO_ENTRY) open_device(m, t);
         return;
     }

@@ -147,7 +147,7 @@ void start_ranks(Trainer *t)
 {
     if (gpus_of(t) == 1) return;
     t->ranks = must_alloc(sizeof *t->ranks);
-    if (t->model->device && !was_started_by_others(t)) {
+    if (t->model->device && !was_started_by_others(t) && !shards_parameters(t)) {
         fork_on_gpus(t, t->ranks);
         return;
     }
@@ -245,6 +245,7 @@ void take_states(const Trainer *t, const Memory *m, const char *checkpoint)
 static void hand_in_moments(const Trainer *t, const Optimizer *o, const Memory *m)
 {
     const int64_t each = sharded_bytes(t, &t->recipe);
+    if (shards_parameters(t)) collect_there(m->params);
     device_down(m->moments, each);
     if (t->ranks->board) {
         copy_gpu_moments(t, t->rank, o, m->moments, true);

@@ -11,6 +11,7 @@
 #include "step/statistics.h"
 #include "trainer/memory.h"
 #include "trainer/selftest.h"
+#include "trainer/shards.h"
 #include "trainer/teacher.h"
 #include "trainer/trainer.h"
 
@@ -229,7 +230,7 @@ static Test test_of(const Trainer *t, const Lathe_entry *e, Memory *m)
 
 void test_first_start(const Trainer *t, const Lathe_entry *train, Memory *m)
 {
-    if (!on_device() || !needs_selftest()) return;
+    if (!on_device() || !needs_selftest() || shards_parameters(t)) return; /* it takes all gradients of one rank */
     Test x = test_of(t, train, m);
     test_repeats(&x);
     test_ways(&x);

@@ -16,6 +16,7 @@
 #include "ranks/courier.h"
 #include "step/entry.h"
 #include "trainer/gathers.h"
+#include "trainer/gpu_parts.h"
 #include "trainer/ranks.h"
 #include "trainer/shared.h"
 #include "trainer/travels.h"
@@ -60,7 +61,7 @@ static bool says_anything(const Lathe_model *m)
     return says;
 }
 
-bool shards_parameters(const Trainer *t) { return gpus_of(t) > 1 && !t->model->device && says_anything(t->model); }
+bool shards_parameters(const Trainer *t) { return gpus_of(t) > 1 && says_anything(t->model); }
 
 static int most_sayings(const Lathe_model *m)
 {
@@ -92,6 +93,7 @@ static int64_t element_of(const Trainer *t, bool gradients)
 
 int64_t bytes_of_own(const Trainer *t, bool gradients)
 {
+    if (t->model->device) return bytes_kept_on_gpu(t, gradients);
     const Lathe_deal d = deal_of(t);
     return lathe_own_bytes(&d, element_of(t, gradients));
 }
@@ -105,6 +107,7 @@ int64_t bytes_of_frozen(const Trainer *t)
 
 int64_t bytes_of_rooms(const Trainer *t)
 {
+    if (t->model->device) return bytes_of_gpu_rooms(t);
     const Lathe_deal d = deal_of(t);
     int64_t bytes = bytes_of_frozen(t);
     for (int gradients = 0; gradients < 2; gradients++)
@@ -120,6 +123,7 @@ void check_shards_of(const Trainer *t)
     if (lathe_averages(r)) why = "a mean of the weights (ema, schedule_free)";
     if (r->local_steps) why = "local_steps";
     if (r->send_gradients == LATHE_SEND_BF16) why = "send_gradients=bf16";
+    if (t->model->device && r->eval_generate) why = "eval_generate on GPUs";
     if (why)
         fail(EXIT_USAGE, NULL,
              "this trainer was built with --shard-parameters, which does not go with %s; leave one out", why);
@@ -130,7 +134,7 @@ void check_shards_of(const Trainer *t)
              "each "
              "rank, and whole ones %s: leave it out",
              bytes_text(parts), bytes_text(whole));
-    if (deal_of(t).each * LATHE_STEP_CHUNK * element_of(t, false) % sysconf(_SC_PAGESIZE))
+    if (!t->model->device && deal_of(t).each * LATHE_STEP_CHUNK * element_of(t, false) % sysconf(_SC_PAGESIZE))
         fail(EXIT_ERROR, NULL, "--shard-parameters: pages of memory are larger here (%ld bytes) than it can do with",
              sysconf(_SC_PAGESIZE));
 }

@@ -186,7 +186,7 @@ static void fill_arrays(Training *r)
     if (shares_steps(t)) open_turns_on_zeros(&r->turns, t->model, &t->recipe, whole_moments(t, &r->memory));
     else open_turns(&r->turns, t->model, &t->recipe, whole_moments(t, &r->memory));
     if (is_follower(t)) {
-        if (shards_parameters(t)) take_own_weights(r);
+        if (shards_parameters(t) && !t->model->device) take_own_weights(r);
         give_arrays(r);
         return;
     }
@@ -253,8 +253,8 @@ static void open_run(Training *r)
 
 static void tell_gathered_texts(const Trainer *t, bool drawn, bool samples)
 {
-    if (drawn)
-        note("no samples: drawing them takes all parameters at once, and no rank has them (--shard-parameters); "
+    if (drawn || t->model->device)
+        note("no samples: writing them takes all parameters at once, and no rank has them (--shard-parameters); "
              "generate from a checkpoint");
     else
         note("%s: each token gathers all parameters from all ranks, %s (--shard-parameters); --set %s= leaves them out",
@@ -269,7 +269,7 @@ static void open_texts(Training *r)
     Tokenizer *k = r->data.tokenizer;
     const bool together = shards_parameters(t);
     bool texts = r->evaluates && t->recipe.eval_generate, drawn = find_entry(t->model, ENTRY_sample);
-    bool samples = wants_samples(t) && (together ? !drawn : !is_follower(t));
+    bool samples = wants_samples(t) && (together ? !drawn && !t->model->device : !is_follower(t));
     if (together && (wants_samples(t) || texts)) tell_gathered_texts(t, drawn, samples);
     Text_writer *w = NULL;
     if (texts || (samples && !drawn)) w = open_text_writer(writing_of(t), &r->memory, k, "samples");

@@ -17,6 +17,7 @@
 #include "step/optim.h"
 #include "step/turn.h"
 #include "trainer/checkpoint.h"
+#include "trainer/gpu_parts.h"
 #include "trainer/histograms.h"
 #include "trainer/join.h"
 #include "trainer/local_steps.h"
@@ -78,7 +79,8 @@ void open_device(const Memory *m, const Trainer *t)
                                            .ahead = m->step ? ahead_bytes(t->model) : 0,
                                            .most = t->memory_limit,
                                            .products = products,
-                                           .afresh = strcmp(t->command, "selftest") == 0},
+                                           .afresh = strcmp(t->command, "selftest") == 0,
+                                           .parts = gpu_parts()},
                            &remark);
     if (refusal) fail(EXIT_ERROR, NULL, "%s", refusal);
     take_device(device);

@@ -18,6 +18,8 @@ void (*cuda_lap)(int kernel, cudaStream_t stream);
 void (*cuda_part)(int part, cudaStream_t stream);
 void (*cuda_parameters_needed)(const void *first, size_t bytes, cudaStream_t stream);
 void (*cuda_gradients_done)(const void *first, size_t bytes, cudaStream_t stream);
+void (*cuda_parameters_dropped)(const void *first, size_t bytes, cudaStream_t stream);
+void (*cuda_gradients_begun)(const void *first, size_t bytes, cudaStream_t stream);
 void (*cuda_over_ranks)(void *to, const void *from, size_t bytes, cudaStream_t stream);
 const Lathe_device lathe_cuda = {};
 extern "C" int lathe_main(int, char **) { return 2; } /* both are a trainer's, and tables.c names them */

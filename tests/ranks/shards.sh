@@ -141,6 +141,5 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
     refused 'needs whole matrices (optim.muon)' 2 "$LATHE" check $gpt --shard-parameters --set optimizer=muon
     refused 'leave ema and schedule_free out' 2 "$LATHE" check $gpt --shard-parameters --set ema=0.9
     refused 'leave dora out' 2 "$LATHE" check $gpt --shard-parameters --lora rank=2,dora
-    refused 'not yet for --target cuda' 2 "$LATHE" check $gpt --shard-parameters --target cuda
     refused 'does not go with local_steps' 2 "$TMP/gpt/trainer" train --data "$TMP/text.txt" --ranks 2 --set local_steps=2 --out "$TMP/none"
 }

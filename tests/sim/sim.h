@@ -93,6 +93,11 @@ cudaError_t sim_copy(void *to, const void *from, size_t bytes, cudaMemcpyKind ki
 cudaError_t sim_set(void *at, int value, size_t bytes);
 size_t sim_allocated(void);
 size_t sim_most_allocated(void);
+/* Memory of the device that cudaMalloc has not given (fake_driver.cc): whether there is so much; addresses of it. */
+bool sim_take(size_t bytes);
+void sim_give_back(size_t bytes);
+void sim_add_memory(void *at, size_t bytes);
+void sim_forget_memory(void *at);              /* where it is, if there is any */
 bool sim_on_device(const void *at, size_t bytes); /* all of them in one allocation, shared memory or constants */
 
 void sim_start_block(size_t dynamic_bytes);    /* what shared memory holds is forgotten */

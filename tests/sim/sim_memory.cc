@@ -78,7 +78,7 @@ static void forget_records(const Region *r, Record *record, Record **bytes)
     free(record);
 }
 
-enum Kind { SHARED, CONSTANTS, VARIABLES, ALLOCATION };
+enum Kind { SHARED, CONSTANTS, VARIABLES, ALLOCATION, MAPPED };
 
 static void add_region(char *at, char *end, Kind kind)
 {
@@ -371,6 +371,30 @@ cudaError_t cudaFree(void *at)
         return cudaSuccess;
     }
     return at ? sim_refuse(cudaErrorInvalidValue, "cudaFree of what cudaMalloc has not given") : cudaSuccess;
+}
+
+bool sim_take(size_t bytes)
+{
+    if (allocated + bytes > sim_device.memory) return false;
+    allocated += bytes;
+    most_allocated = allocated > most_allocated ? allocated : most_allocated;
+    return true;
+}
+
+void sim_give_back(size_t bytes) { allocated -= bytes; }
+void sim_add_memory(void *at, size_t bytes) { add_region((char *)at, (char *)at + bytes, MAPPED); }
+
+static void forget_region(size_t i)
+{
+    std::vector<Region> &all = regions();
+    forget_records(&all[i], all[i].record, all[i].bytes);
+    all.erase(all.begin() + (long)i);
+}
+
+void sim_forget_memory(void *at)
+{
+    for (size_t i = 0; i < regions().size(); i++)
+        if ((char *)at >= regions()[i].at && (char *)at < regions()[i].end) return forget_region(i);
 }
 
 bool sim_on_device(const void *at, size_t bytes)
