@@ -188,7 +188,7 @@ int64_t hf_place(const Hf_tensor *t, int64_t element)
  * most missing / ids (Hewitt 2021, Initializing New Word Embeddings for Pretrained Language Models). */
 static void fill_rows(const Lathe_model *m, const Hf_tensor *t, int64_t rows, void *flat)
 {
-    if (!has_all_weights(flat))
+    if (!has_all_weights(flat) && lathe_is_trained(m, t->param))
         fail(EXIT_USAGE, NULL,
              "%s has %lld rows in the files and %lld here. Rows that are added are the mean of all, and with "
              "--shard-parameters no rank has these: `trainer init --init PATH --out W.safetensors` adds them, and "

@@ -251,6 +251,15 @@ static void open_run(Training *r)
     free(checkpoints);
 }
 
+/* A new run writes samples only on request: those of a description would make each evaluation last for minutes. */
+static void leave_samples_out(Trainer *t)
+{
+    if (!shards_parameters(t) || t->resume || !wants_samples(t) || was_set(t, "samples")) return;
+    note("no samples: each token of them gathers all parameters from all ranks (--shard-parameters); --set samples=1 "
+         "writes one all the same");
+    t->recipe.samples = "";
+}
+
 static void tell_gathered_texts(const Trainer *t, bool drawn, bool samples)
 {
     if (drawn || t->model->device)
@@ -258,7 +267,7 @@ static void tell_gathered_texts(const Trainer *t, bool drawn, bool samples)
              "generate from a checkpoint");
     else
         note("%s: each token gathers all parameters from all ranks, %s (--shard-parameters); --set %s= leaves them out",
-             samples ? "samples" : "texts to evaluate", bytes_text(weight_bytes(t->model)),
+             samples ? "samples" : "texts to evaluate", bytes_text(weight_bytes(t->model) - bytes_of_frozen(t)),
              samples ? "samples" : "eval_generate");
 }
 
@@ -304,6 +313,7 @@ void prepare_training(Training *r, Trainer *t)
     r->items = gpus_of(t) * r->entry->rows;
     settle_steps(r);
     check_steps(r);
+    leave_samples_out(t);
     settle_evaluation(r);
     start_ranks(t);
     check_alike(t, &r->data, r->at.step);

@@ -1,5 +1,6 @@
 # shards.sh: --shard-parameters: ranks that keep only their parts of parameters and gradients train to the same bits as ranks that
-# have all of them; so do runs that are resumed with other ranks, or begin with weights, also frozen ones; the plan's bytes are taken, and fewer; what does not go with it is refused.
+# have all of them; so do runs that are resumed with other ranks, or begin with weights, also frozen ones; they write the same texts; the
+# plan's bytes are taken, and fewer, also while a run begins; what does not go with it is refused.
 # LATHE_LONG: more models.
 set -eu
 export LATHE_CACHE=off OMP_NUM_THREADS=1 LATHE_RANK_BUCKET=131072
