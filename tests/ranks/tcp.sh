@@ -128,4 +128,7 @@ for k in 0 1 2; do ended $k 0; done
 says '^rank 2 of 3, .*, node2' err.2
 crossed=$(($(bytes_crossed) - before)) sent=$(sed -n 's/^rank 2 sent \([0-9]*\) bytes and received \([0-9]*\)$/\1 \2/p' err.2 | awk '{ print $1 + $2 }')
 [ "${sent:-0}" -gt 10000000 ] && [ $crossed -ge "$sent" ] && ok "$crossed bytes crossed" || wrong "of $sent bytes $crossed crossed the cable"
+for k in 0 1 2; do on_host $((1 + k / 2)) $step SLURM_STEP_NUM_TASKS=3 SLURM_PROCID=$k SLURM_STEP_NODELIST='node[1-2]' "$drive" tcp 2>err.$k & eval "process_$k=$!"; done
+for k in 0 1 2; do ended $k 0; done
+says '^rank 2 of 3, TCP between .*, node2' err.2
 finish
