@@ -338,18 +338,18 @@ static void share_bucket(int k, void *params, cudaStream_t stream)
                                                         ncclInt8, ranks.shards.gpus - 1, ranks.comm, ranks.stream));
 }
 
-void ranks_gather(int k, void *params, cudaEvent_t gathered, cudaStream_t stream)
+void ranks_gather(int k, void *whole, cudaEvent_t gathered, cudaStream_t stream)
 {
-    share_bucket(k, params, stream);
+    share_bucket(k, whole, stream);
     failed("an event", cudaEventRecord(gathered, ranks.stream));
 }
 
-void ranks_take(int k, const void *params, cudaStream_t stream)
+void ranks_take(int k, const void *whole, cudaStream_t stream)
 {
     const Lathe_part own = own_part(k);
     if (own.count == 0) return;
     failed("a copy", cudaMemcpyAsync(own_parameters(k, NULL) + own.first * ranks.weight,
-                                     (const char *)params + own.first * ranks.weight,
+                                     (const char *)whole + own.first * ranks.weight,
                                      (size_t)(own.count * ranks.weight), cudaMemcpyDeviceToDevice, stream));
 }
 
