@@ -2,7 +2,11 @@
  *
  * A bucket is reduced in a separate stream, after an event, as soon as the entry has reported all its elements as done;
  * elements that the entry does not report are reduced after it.  In a graph, that stream is a fork that joins before
- * the norm. */
+ * the norm.
+ *
+ * The parameters that an update has changed are gathered at the beginning of the next step, in the same stream, in the
+ * order in which the first step needed them, so the whole of it is one graph, and its forward pass waits for one bucket
+ * at a time.  If no step follows, ranks_return gathers them. */
 #include "cuda/ranks.h"
 #include "cuda/nccl_api.h"
 #include "lathe_cuda.cuh"
@@ -15,6 +19,7 @@
 #include <string.h>
 
 enum { OLDEST = 21800, PATIENCE = 600 }; /* PATIENCE: seconds */
+enum { MOST = 2 * (LATHE_MOST_BUCKETS + 1), REDUCED = -1 };
 static_assert((int)LATHE_RANKS_ID == (int)NCCL_UNIQUE_ID_BYTES, "NCCL's");
 
 void (*cuda_parameters_needed)(const void *first, size_t bytes, cudaStream_t stream);
@@ -35,6 +40,9 @@ static struct {
     ncclDataType_t type;
     cudaStream_t stream;
     cudaEvent_t fork, join;
+    cudaEvent_t returned[MOST]; /* a bucket's parameters are there */
+    int order[MOST], ordered;   /* buckets as they were needed first */
+    bool said[MOST];            /* the entry says when it needs the bucket */
     int rank;
     int64_t element, weight; /* bytes of a gradient, of a parameter */
     Lathe_shards shards;
@@ -43,11 +51,10 @@ static struct {
     char *own_params, *own_grads; /* of this rank, one after the other; NULL: among those of all */
     /* of the step being enqueued */
     const Gpu_optimizer *optimizer;
-    char *grads;
-    int64_t left[2 * (LATHE_MOST_BUCKETS + 1)]; /* number of unfinished elements per bucket; REDUCED: it is reduced */
+    char *params, *grads;
+    bool returning[MOST]; /* the stream has not yet waited for the bucket's parameters */
+    int64_t left[MOST];   /* number of unfinished elements per bucket; REDUCED: it is reduced */
 } ranks;
-
-enum { REDUCED = -1 };
 
 /* ------------------------------------------------------------------ the library */
 
@@ -143,6 +150,7 @@ bool ranks_in_trouble(double waited)
 
 /* ------------------------------------------------------------------ joining */
 
+static void parameters_needed_here(const void *first, size_t bytes, cudaStream_t stream);
 static void gradients_done_here(const void *first, size_t bytes, cudaStream_t stream);
 static void over_ranks_here(void *to, const void *from, size_t bytes, cudaStream_t stream);
 
@@ -171,6 +179,10 @@ const char *ranks_join(int rank, const char *id, const Lathe_shards *shards, Lat
         failed("an event", cudaEventCreateWithFlags(&ranks.fork, cudaEventDisableTiming)) ||
         failed("an event", cudaEventCreateWithFlags(&ranks.join, cudaEventDisableTiming)))
         return ranks.failure;
+    for (int k = 0; k < shards->buckets; k++)
+        if (failed("an event", cudaEventCreateWithFlags(&ranks.returned[k], cudaEventDisableTiming)))
+            return ranks.failure;
+    cuda_parameters_needed = parameters_needed_here;
     cuda_gradients_done = gradients_done_here;
     cuda_over_ranks = over_ranks_here;
     return NULL;
@@ -179,6 +191,7 @@ const char *ranks_join(int rank, const char *id, const Lathe_shards *shards, Lat
 /* After a failure, other ranks may never arrive, so this does not wait. */
 void ranks_leave(void)
 {
+    cuda_parameters_needed = NULL;
     cuda_gradients_done = NULL;
     cuda_over_ranks = NULL;
     if (!ranks.comm) return;
@@ -189,6 +202,7 @@ void ranks_leave(void)
         (void)nccl.ncclCommDestroy(ranks.comm);
         (void)cudaEventDestroy(ranks.fork);
         (void)cudaEventDestroy(ranks.join);
+        for (int k = 0; k < ranks.shards.buckets; k++) (void)cudaEventDestroy(ranks.returned[k]);
         (void)cudaStreamDestroy(ranks.stream);
     }
     ranks.comm = NULL;
@@ -233,7 +247,7 @@ static void over_ranks_here(void *to, const void *from, size_t bytes, cudaStream
     join_to(stream);
 }
 
-/* ------------------------------------------------------------------ gradients */
+/* ------------------------------------------------------------------ parameters */
 
 static Lathe_part own_part(int k) { return lathe_shard(&ranks.shards, k, ranks.rank); }
 
@@ -246,13 +260,94 @@ static char *seen(char *whole, char *own, int k, int64_t element)
 }
 
 static char *own_gradients(int k) { return seen(ranks.grads, ranks.own_grads, k, ranks.element); }
-static char *own_parameters(int k, void *whole) { return seen((char *)whole, ranks.own_params, k, ranks.weight); }
+static char *own_parameters(int k, char *whole) { return seen(whole, ranks.own_params, k, ranks.weight); }
 
 void ranks_keep(void *params, void *grads)
 {
     ranks.own_params = (char *)params;
     ranks.own_grads = (char *)grads;
 }
+
+static void share_bucket(int k, char *params)
+{
+    const Lathe_part all = lathe_bucket(&ranks.shards, k), own = own_part(k);
+    char *to = params + all.first * ranks.weight, *from = own_parameters(k, params) + own.first * ranks.weight;
+    const bool rest = lathe_is_rest(&ranks.shards, k);
+    const size_t bytes = (size_t)((rest ? all.count : own.count) * ranks.weight);
+    if (all.count == 0 || ranks.failure[0]) return;
+    if (!rest)
+        failed("sharing parameters", nccl.ncclAllGather(from, to, bytes, ncclInt8, ranks.comm, ranks.stream));
+    else
+        failed("sharing parameters", nccl.ncclBroadcast(ranks.rank == ranks.shards.gpus - 1 ? from : to, to, bytes,
+                                                        ncclInt8, ranks.shards.gpus - 1, ranks.comm, ranks.stream));
+}
+
+void ranks_gather(int k, void *whole, cudaEvent_t gathered, cudaStream_t stream)
+{
+    fork_from(stream);
+    share_bucket(k, (char *)whole);
+    failed("an event", cudaEventRecord(gathered, ranks.stream));
+}
+
+void ranks_take(int k, const void *whole, cudaStream_t stream)
+{
+    const Lathe_part own = own_part(k);
+    if (own.count == 0) return;
+    failed("a copy", cudaMemcpyAsync(own_parameters(k, NULL) + own.first * ranks.weight,
+                                     (const char *)whole + own.first * ranks.weight,
+                                     (size_t)(own.count * ranks.weight), cudaMemcpyDeviceToDevice, stream));
+}
+
+void ranks_return(void *params, cudaStream_t stream)
+{
+    fork_from(stream);
+    for (int k = 0; k < ranks.shards.buckets; k++) share_bucket(k, (char *)params);
+    join_to(stream);
+}
+
+static void note_order(int k)
+{
+    for (int i = 0; i < ranks.ordered; i++)
+        if (ranks.order[i] == k) return;
+    ranks.order[ranks.ordered++] = k;
+}
+
+static void await_bucket(int k, cudaStream_t stream)
+{
+    if (ranks.returning[k]) failed("an event", cudaStreamWaitEvent(stream, ranks.returned[k], 0));
+    ranks.returning[k] = false;
+}
+
+/* In the first step nothing is said yet, and all are awaited here.  In its forward pass the order is found, to which
+ * the second adds buckets that no kernel reads. */
+static void begin_returns(cudaStream_t stream)
+{
+    const bool known = ranks.ordered > 0;
+    for (int k = 0; k < ranks.shards.buckets && known; k++) note_order(k);
+    fork_from(stream);
+    for (int i = 0; i < ranks.shards.buckets; i++) {
+        const int k = known ? ranks.order[i] : i;
+        share_bucket(k, ranks.params);
+        failed("an event", cudaEventRecord(ranks.returned[k], ranks.stream));
+        ranks.returning[k] = true;
+    }
+    for (int k = 0; k < ranks.shards.buckets; k++)
+        if (!ranks.said[k]) await_bucket(k, stream);
+}
+
+static void parameters_needed_here(const void *first, size_t bytes, cudaStream_t stream)
+{
+    const int64_t from = ((const char *)first - ranks.params) / ranks.weight, to = from + (int64_t)bytes / ranks.weight;
+    for (int k = 0; ranks.params && k < ranks.shards.buckets; k++) {
+        const Lathe_part p = lathe_bucket(&ranks.shards, k);
+        if (from >= p.first + p.count || p.first >= to) continue;
+        note_order(k);
+        ranks.said[k] = true;
+        await_bucket(k, stream);
+    }
+}
+
+/* ------------------------------------------------------------------ gradients */
 
 /* The index of the first of its chunks' sums, which follow those of earlier buckets, in any order of reduction. */
 static int first_chunk(int k)
@@ -291,10 +386,12 @@ void ranks_add(int k, cudaEvent_t added, cudaStream_t stream)
     failed("an event", cudaEventRecord(added, ranks.stream));
 }
 
-void ranks_begin(const Gpu_optimizer *o, void *grads)
+void ranks_begin(const Gpu_optimizer *o, void *params, void *grads, cudaStream_t stream)
 {
     ranks.optimizer = o;
+    ranks.params = (char *)params;
     ranks.grads = (char *)grads;
+    if (!ranks.own_params) begin_returns(stream);
     for (int k = 0; k < ranks.shards.buckets; k++) ranks.left[k] = lathe_bucket(&ranks.shards, k).count;
 }
 
@@ -323,37 +420,7 @@ static void share_sums(const Gpu_optimizer *o, cudaStream_t stream)
     join_to(stream);
 }
 
-static void share_bucket(int k, void *params, cudaStream_t stream)
-{
-    const Lathe_part all = lathe_bucket(&ranks.shards, k), own = own_part(k);
-    char *to = (char *)params + all.first * ranks.weight, *from = own_parameters(k, params) + own.first * ranks.weight;
-    const bool rest = lathe_is_rest(&ranks.shards, k);
-    const size_t bytes = (size_t)((rest ? all.count : own.count) * ranks.weight);
-    if (all.count == 0 || ranks.failure[0]) return;
-    fork_from(stream);
-    if (!rest)
-        failed("sharing parameters", nccl.ncclAllGather(from, to, bytes, ncclInt8, ranks.comm, ranks.stream));
-    else
-        failed("sharing parameters", nccl.ncclBroadcast(ranks.rank == ranks.shards.gpus - 1 ? from : to, to, bytes,
-                                                        ncclInt8, ranks.shards.gpus - 1, ranks.comm, ranks.stream));
-}
-
-void ranks_gather(int k, void *whole, cudaEvent_t gathered, cudaStream_t stream)
-{
-    share_bucket(k, whole, stream);
-    failed("an event", cudaEventRecord(gathered, ranks.stream));
-}
-
-void ranks_take(int k, const void *whole, cudaStream_t stream)
-{
-    const Lathe_part own = own_part(k);
-    if (own.count == 0) return;
-    failed("a copy", cudaMemcpyAsync(own_parameters(k, NULL) + own.first * ranks.weight,
-                                     (const char *)whole + own.first * ranks.weight,
-                                     (size_t)(own.count * ranks.weight), cudaMemcpyDeviceToDevice, stream));
-}
-
-void ranks_optimize(void *params, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream)
+void ranks_optimize(const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream)
 {
     const Gpu_optimizer *o = ranks.optimizer;
     const int buckets = ranks.shards.buckets, chunks = first_chunk(buckets);
@@ -367,12 +434,10 @@ void ranks_optimize(void *params, const void *loss, Lathe_dtype loss_type, const
     if (o->direct) o->direct();
     for (int k = 0; k < buckets; k++) {
         const Lathe_part own = own_part(k);
-        gpu_update(o, own_parameters(k, params), own_gradients(k), &own, stream);
-        if (!ranks.own_params) share_bucket(k, params, stream);
+        gpu_update(o, own_parameters(k, ranks.params), own_gradients(k), &own, stream);
     }
-    join_to(stream);
     LAP(LAP_UPDATE);
-    ranks.grads = NULL;
+    ranks.params = ranks.grads = NULL;
 }
 
 void ranks_show(const Gpu_optimizer *o, void *params, cudaStream_t stream)
@@ -380,7 +445,6 @@ void ranks_show(const Gpu_optimizer *o, void *params, cudaStream_t stream)
     for (int k = 0; k < ranks.shards.buckets; k++) {
         const Lathe_part own = own_part(k);
         gpu_show_average(o, params, &own, stream);
-        share_bucket(k, params, stream);
     }
-    join_to(stream);
+    ranks_return(params, stream);
 }

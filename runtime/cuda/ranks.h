@@ -1,6 +1,6 @@
 /* ranks.h: several GPUs train together, one process per GPU, by NCCL, which is loaded at run time: gradients are summed
  * bucket by bucket while others are still being computed, each GPU updates its parts (interface/shard.h), and all get
- * the new parameters.
+ * the new parameters while the next step's forward pass runs.
  *
  * All communication goes through one stream, in order.  An error is kept for ranks_failure; calls after it do
  * nothing. */
@@ -19,10 +19,13 @@ bool ranks_in_trouble(double waited);   /* called repeatedly while the host wait
 
 void ranks_share(void *at, int64_t bytes, cudaStream_t stream);        /* copies the first rank's bytes to all */
 
-/* Called around an entry that computes gradients, which reports finished ones itself (gradients_done in
- * lathe_cuda.cuh), and after it, like gpu_optimize. */
-void ranks_begin(const Gpu_optimizer *o, void *grads);
-void ranks_optimize(void *params, const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream);
+/* Called around an entry that computes gradients, which says itself which parameters it needs and which gradients are
+ * done (lathe_cuda.cuh), and after it, like gpu_optimize.  Afterwards each GPU has the new parameters of its parts alone:
+ * before anything but a step reads parameters, all call ranks_return. */
+void ranks_begin(const Gpu_optimizer *o, void *params, void *grads, cudaStream_t stream);
+void ranks_optimize(const void *loss, Lathe_dtype loss_type, const Cuda_bad_id *bad, cudaStream_t stream);
+
+void ranks_return(void *params, cudaStream_t stream);
 
 /* This rank keeps its own elements there, one part after the other, and of the arrays of all only the buckets that are
  * at hand (cuda/parts.cu): one is gathered into its place among all parameters, after what is in the stream; or this

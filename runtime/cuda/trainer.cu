@@ -42,6 +42,7 @@ static struct {
     bool multiplies;
     int rank, gpus, place;
     int64_t begun, ended;
+    bool apart;                         /* parameters of the last update are on the GPUs that made it */
     int checked, wrong;                 /* products */
     char remark[1024];
 } trainer;
@@ -250,6 +251,14 @@ static const char *join(const char *id, const Lathe_shards *shards)
 
 static void share(void *at, int64_t bytes) { ranks_share(gpu_place(at), bytes, gpu_stream()); }
 
+/* It waits, so that a failure is reported. */
+static void return_updated(void *params)
+{
+    ranks_return(gpu_place(params), gpu_stream());
+    gpu_wait();
+    trainer.apart = false;
+}
+
 /* ------------------------------------------------------------------ entries */
 
 static void tell_bad_id(const Cuda_bad_id *from, Bad_id *to)
@@ -274,6 +283,7 @@ static bool take_bad_id(int room, Bad_id *to)
 
 static bool run(const Lathe_entry *e, const Lathe_call *call, Bad_id *bad)
 {
+    assert(!trainer.apart);
     gpu_up(call->in, e->in_bytes);
     gpu_run(&trainer.entry[e - trainer.model->entry], call);
     send_bad_id(0);
@@ -345,14 +355,14 @@ static void enqueue_step(void *with, const Lathe_call *device)
     cudaStream_t stream = (cudaStream_t)device->stream;
     parts.n = 0;
     cuda_part = part_begins;
-    if (ranks_joined()) ranks_begin(o, device->grads);
+    if (ranks_joined()) ranks_begin(o, (void *)device->params, device->grads, stream);
     enqueue_entry(with, device);
     cuda_part = NULL;
     if (failure()) return; /* the gradients are not those of this step */
     keep_losses(e, device, o->step);
     part_begins(UPDATE_PART, stream);
     parts_rest(stream);
-    if (ranks_joined()) ranks_optimize((void *)device->params, at, loss->dtype, bad, stream);
+    if (ranks_joined()) ranks_optimize(at, loss->dtype, bad, stream);
     else gpu_optimize(o, (void *)device->params, device->grads, at, loss->dtype, bad, stream);
     part_begins(STEP_PARTS, stream);
 }
@@ -406,6 +416,7 @@ static void begin_step(int turn, const Lathe_entry *e, const Lathe_call *call, c
     gpu_begin(room);
     if (told_lap) mark(&laps, 0);
     gpu_run(&u->step, call);
+    trainer.apart = ranks_joined() && !parts_opened();
     gpu_send(room, gpu_place(u->given), sizeof *u->given);
 }
 
@@ -431,6 +442,7 @@ static void show(void *params)
 {
     const Gpu_optimizer *o = &trainer.turn[0].optimizer;
     const Lathe_part all = {0, o->o.n, 0};
+    assert(!trainer.apart);
     if (ranks_joined()) ranks_show(o, gpu_place(params), gpu_stream()), gpu_wait();
     else gpu_show_average(o, gpu_place(params), &all, gpu_stream());
 }
@@ -481,5 +493,6 @@ static const char *about(void)
 }
 
 const Lathe_device lathe_cuda = {"GPU", open_gpu, close_gpu, failure, gpu_up, gpu_down, gpu_clear, gpu_copy, run, LAG,
-                                 set_optimizer, begin_step, end_step, show, ranks_name, join, share, parts_spread,
-                                 parts_collect, watch, time_parts, rates, ways, way, second, products, about};
+                                 set_optimizer, begin_step, end_step, show, ranks_name, join, share, return_updated,
+                                 parts_spread, parts_collect, watch, time_parts, rates, ways, way, second, products,
+                                 about};

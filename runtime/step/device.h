@@ -77,10 +77,12 @@ typedef struct Lathe_device {
 
     /* Several devices, one process per device.  The first calls name, for an id of LATHE_RANKS_ID bytes; all join with
      * it and wait for each other.  Then each updates its parts in every step (interface/shard.h).  They return the same
-     * as open.  share: copies bytes of the first device's block to all. */
+     * as open.  share: copies bytes of the first device's block to all.  return_parameters: after steps, before anything else
+     * reads parameters, all devices get those that the last step has updated. */
     const char *(*name)(char *id);
     const char *(*join)(const char *id, const Lathe_shards *shards);
     void (*share)(void *at, int64_t bytes);
+    void (*return_parameters)(void *params);
     /* Parameters of which each keeps its own (Device_needs.parts), by all devices: the host of the first has all of them,
      * spread gives each its own; collect brings all to that host. */
     void (*spread)(void *params);

@@ -127,6 +127,12 @@ void collect_there(void *params)
     device_must_work();
 }
 
+void return_there(void *params)
+{
+    device->return_parameters(params);
+    device_must_work();
+}
+
 void close_device(void)
 {
     device->close();

@@ -46,6 +46,7 @@ const char *about_device(void);
 void name_devices(char *id);                           /* called by the first; the others join with it */
 void join_devices(const char *id, const Lathe_shards *shards);
 void share_there(void *at, int64_t bytes);             /* copies the first device's bytes to all */
+void return_there(void *params);                       /* all have what the last step has updated */
 void spread_there(void *params);                       /* gives each its own parts of the first host's parameters */
 void collect_there(void *params);                      /* brings all of them to that host */
 void close_device(void);

@@ -206,8 +206,8 @@ static void tell_patience(Training *r)
 
 /* ------------------------------------------------------------------ divergence */
 
-/* The parameters are still those before the turn (begin_turn).  They are saved for replay, apart from the run's
- * checkpoints.  false: no rank has all of them. */
+/* The parameters are still those before the turn (begin_turn), which has brought GPUs together.  They are saved for
+ * replay, apart from the run's checkpoints.  false: no rank has all of them. */
 static bool save_before(Training *r, const char *path)
 {
     if (shards_parameters(r->t)) return false;
@@ -319,7 +319,7 @@ static void finish_turn(Training *r)
 static void finish_steps(Training *r)
 {
     while (turns_begun()) finish_turn(r);
-    await_returns();
+    return_parameters(r->t, &r->memory);
 }
 
 /* Returns false if there is no data for it.  at.step counts steps that were begun; on a device the last still runs. */

@@ -2,10 +2,10 @@
  * processors (`--ranks N`), or processes that a launcher started, perhaps on many machines.
  *
  * Rank 0 works like a trainer of one rank: it alone prints, writes and decides.  The other ranks, its followers, do
- * what it orders: take a step, write their parts of a checkpoint (trainer/parts_save.h) or hand them in, take the mean
- * of weights for an evaluation and what is trained again, do their share of an evaluation (trainer/batches.h; on GPUs
- * rank 0 evaluates alone), or end.  Ranks on GPUs use shared memory (trainer/board.h), the others messages
- * (trainer/join.h, trainer/shared.h). */
+ * what it orders: take a step, write their parts of a checkpoint (trainer/parts_save.h) or hand them in, return
+ * the parameters that steps on GPUs have updated, take the mean of weights for an evaluation and what is trained again,
+ * do their share of an evaluation (trainer/batches.h; on GPUs rank 0 evaluates alone), or end.  Ranks on GPUs use
+ * shared memory (trainer/board.h), the others messages (trainer/join.h, trainer/shared.h). */
 #include "base/words.h"
 #include "data/data.h"
 #include "data/stream.h"
@@ -44,6 +44,7 @@
 
 typedef enum Ranks_order {
     RANKS_STEP,
+    RANKS_RETURN,
     RANKS_GATHER,
     RANKS_SHOW_MEAN,
     RANKS_SHOW_TRAINED,
@@ -57,6 +58,7 @@ struct Ranks {
     Board *board;            /* of GPUs of one machine; NULL: ranks send messages */
     char *moments, *carried; /* whole; carried: [ranks], one after the other */
     char *parts;             /* of GPUs without a board: the moments of each */
+    bool apart;              /* each GPU has what it has updated; rank 0 knows */
 };
 
 int gpus_of(const Trainer *t) { return t->gpus > 1 ? (int)t->gpus : 1; }
@@ -274,7 +276,18 @@ static void give_order(const Trainer *t, Ranks_order what)
 
 void order_step(const Trainer *t)
 {
-    if (t->ranks) give_order(t, RANKS_STEP);
+    if (!t->ranks) return;
+    give_order(t, RANKS_STEP);
+    t->ranks->apart = t->model->device && !shards_parameters(t);
+}
+
+void return_parameters(const Trainer *t, const Memory *m)
+{
+    await_returns();
+    if (!t->ranks || !t->ranks->apart) return;
+    give_order(t, RANKS_RETURN);
+    return_there(m->params);
+    t->ranks->apart = false;
 }
 
 void meet_ranks(const Trainer *t, const Memory *m, int64_t step, bool ends)
@@ -407,6 +420,7 @@ int follow(const Trial *c, int64_t step)
         finish_for(order);
         switch (order) {
         case RANKS_STEP: follow_step(c, step++); break;
+        case RANKS_RETURN: return_there(m->params); break;
         case RANKS_GATHER:
             hand_in_parts(c->t, o, m, NULL, NULL);
             if (c->t->ranks->board) post_gathered(c->t->ranks->board);

@@ -32,6 +32,7 @@ void take_states(const Trainer *t, const Memory *m, const char *checkpoint); /* 
 void show_mean_of_ranks(const Trainer *t, const Optimizer *o, const Memory *m); /* step/average.h: show_averages */
 /* Called by rank 0: */
 void order_step(const Trainer *t);                    /* orders followers to take the next step */
+void return_parameters(const Trainer *t, const Memory *m); /* all have all parameters of the steps that have ended */
 void meet_ranks(const Trainer *t, const Memory *m, int64_t step, bool ends); /* after local steps, where ranks must (trainer/local_steps.h) */
 void order_mean(const Trainer *t, bool shown);        /* orders them to show the mean of weights; what is trained */
 void order_share(const Trainer *t, Share what, int64_t number); /* orders them to do theirs of an evaluation */

@@ -175,6 +175,9 @@ usual_text='--steps 6 --set eval_every=3 --set eval_rows=3 --set warmup=2'
     run gpt2 gpt.parts --gpus 2 $usual_text --steps 3 --set schedule_steps=6
     SIM_EARLY=1 run gpt2 gpt.parts --gpus 2 --steps 6 --resume
     alike gpt.two gpt.parts 6
+    built gpt2.plain $small --set batch=2 --no-done     # nothing goes on behind its passes
+    run gpt2.plain gpt.plain --gpus 2 $usual_text
+    alike gpt.two gpt.plain 6
 
     tiny='models/char_rnn.lua --config tiny --precision fp64 --set vocab=256 --set carry=true'
     built rnn4 $tiny --set batch=4
@@ -183,7 +186,7 @@ usual_text='--steps 6 --set eval_every=3 --set eval_rows=3 --set warmup=2'
     run rnn1 rnn.two --gpus 2 $usual_text --val-fraction 0
     same "$TMP/rnn.one" "$TMP/rnn.two" 1e-10
     run rnn1 rnn.parts --gpus 2 $usual_text --val-fraction 0 --steps 3 --set schedule_steps=6
-    run rnn1 rnn.parts --gpus 2 --steps 6 --resume
+    SIM_EARLY=1 run rnn1 rnn.parts --gpus 2 --steps 6 --resume
     alike rnn.two rnn.parts 6
     refused 3 'expected shape .*: states belong to a batch.s rows; resume with the batch, accumulation and GPUs' rnn1 "--resume=$TMP/rnn.two" --steps 9
     documents='--order epochs --documents blank --set shuffle_tokens=2000'
@@ -215,18 +218,28 @@ data="--data $TMP/table.csv"
 set -- mlp6 one1 $usual --steps 8
 mistake runtime/cuda/ranks.cu 'return lathe_shard(&ranks.shards, k, ranks.rank)' 'return lathe_shard(&ranks.shards, k, 0)' "$@"
 mistake runtime/cuda/ranks.cu 'share_sums(o, stream);' 'if (!stream) share_sums(o, stream);' "$@"
-mistake runtime/cuda/ranks.cu 'join_to(stream);' '' "$@"
-mistake runtime/cuda/ranks.cu 'share_bucket(k, params, stream);' 'if (k) share_bucket(k, params, stream);' "$@"
+mistake runtime/cuda/ranks.cu 'failed("an event", cudaStreamWaitEvent(stream, ranks.join, 0));' '' "$@"
+mistake runtime/cuda/ranks.cu 'share_bucket(k, ranks.params);' 'if (k) share_bucket(k, ranks.params);' "$@"
+mistake runtime/cuda/ranks.cu 'share_bucket(k, (char *)params);' 'if (k) share_bucket(k, (char *)params);' "$@"
 mistake runtime/cuda/optim.cu 'part.moments - part.first' '-part.first' "$@"
 data="--data $TMP/text.txt"
 # shellcheck disable=SC2086
 set -- gpt2 gpt.one $usual_text
 mistake runtime/cuda/ranks.cu 'if (ranks.left[k] == 0) reduce_bucket(k, stream);' 'if (ranks.left[k] == 0) ranks.left[k] = stream ? REDUCED : 0;' "$@"
-early='gradients_done(\&d->ln_f_weight, sizeof d->ln_f_weight, stream);' late='gradients_done(\&d->wte_weight, sizeof d->wte_weight, stream);'
-grep -q "$(echo "$late" | tr -d '\\')" "$TMP/gpt2/model.cu" || { echo "failed: no word of wte"; failed=1; }
-sed -i "s/$early/LATE/; s/$late/$early/; s/LATE/$late/" "$TMP/gpt2/model.cu"
+swapped() { # WORD OF: what is said of ln_f and of wte, which gpt2 says of each
+    early="$1(\&$2->ln_f_weight, sizeof $2->ln_f_weight, stream);" late="$1(\&$2->wte_weight, sizeof $2->wte_weight, stream);"
+    grep -q "$(echo "$late" | tr -d '\\')" "$TMP/gpt2/model.cu" || { echo "failed: no word of wte"; failed=1; }
+    sed -i "s/$early/LATE/; s/$late/$early/; s/LATE/$late/" "$TMP/gpt2/model.cu"
+}
 # shellcheck disable=SC2086
-LATHE_NCCL_BUCKET=64 notice gpt2 gpt.one "gradients that are reduced too early" $usual_text
+{
+    SIM_EARLY=1 mistake runtime/cuda/ranks.cu 'if (ranks.returning[k]) failed' 'if (!stream) failed' "$@"
+    swapped parameters_needed p
+    SIM_EARLY=1 LATHE_NCCL_BUCKET=64 notice gpt2 gpt.one "parameters that are awaited too late" $usual_text
+    swapped parameters_needed p
+    swapped gradients_done d
+    LATHE_NCCL_BUCKET=64 notice gpt2 gpt.one "gradients that are reduced too early" $usual_text
+}
 [ "$failed" = 0 ] || exit 1
 
 # ---- the real one's header
