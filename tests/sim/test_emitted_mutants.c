@@ -152,6 +152,9 @@ static const Harmless harmless[] = {
     {GPT, "a loop's place is one too far", "", "gradients_done(&d->h@[l]",
      "one GPU does not listen; nccl.sh has several"},
     {GPT, "a loop's place is one too far", "", "sizeof d->h@[l]", "the same size"},
+    {GPT, "a loop's place is one too far", "", "parameters_needed(&p->h@[l]",
+     "one GPU does not listen; nccl.sh has several"},
+    {GPT, "a loop's place is one too far", "", "sizeof p->h@[l]", "the same size"},
 };
 static int met[COUNT_OF(harmless)]; /* how many there are of each */
 
