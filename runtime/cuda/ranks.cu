@@ -260,7 +260,7 @@ static char *seen(char *whole, char *own, int k, int64_t element)
 }
 
 static char *own_gradients(int k) { return seen(ranks.grads, ranks.own_grads, k, ranks.element); }
-static char *own_parameters(int k, void *whole) { return seen((char *)whole, ranks.own_params, k, ranks.weight); }
+static char *own_parameters(int k, char *whole) { return seen(whole, ranks.own_params, k, ranks.weight); }
 
 void ranks_keep(void *params, void *grads)
 {
@@ -282,27 +282,27 @@ static void share_bucket(int k, char *params)
                                                         ncclInt8, ranks.shards.gpus - 1, ranks.comm, ranks.stream));
 }
 
+void ranks_gather(int k, void *whole, cudaEvent_t gathered, cudaStream_t stream)
+{
+    fork_from(stream);
+    share_bucket(k, (char *)whole);
+    failed("an event", cudaEventRecord(gathered, ranks.stream));
+}
+
+void ranks_take(int k, const void *whole, cudaStream_t stream)
+{
+    const Lathe_part own = own_part(k);
+    if (own.count == 0) return;
+    failed("a copy", cudaMemcpyAsync(own_parameters(k, NULL) + own.first * ranks.weight,
+                                     (const char *)whole + own.first * ranks.weight,
+                                     (size_t)(own.count * ranks.weight), cudaMemcpyDeviceToDevice, stream));
+}
+
 void ranks_return(void *params, cudaStream_t stream)
 {
     fork_from(stream);
     for (int k = 0; k < ranks.shards.buckets; k++) share_bucket(k, (char *)params);
     join_to(stream);
-}
-
-void ranks_gather(int k, void *params, cudaEvent_t gathered, cudaStream_t stream)
-{
-    fork_from(stream);
-    share_bucket(k, (char *)params);
-    failed("an event", cudaEventRecord(gathered, ranks.stream));
-}
-
-void ranks_take(int k, const void *params, cudaStream_t stream)
-{
-    const Lathe_part own = own_part(k);
-    if (own.count == 0) return;
-    failed("a copy", cudaMemcpyAsync(own_parameters(k, NULL) + own.first * ranks.weight,
-                                     (const char *)params + own.first * ranks.weight,
-                                     (size_t)(own.count * ranks.weight), cudaMemcpyDeviceToDevice, stream));
 }
 
 static void note_order(int k)

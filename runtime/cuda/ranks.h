@@ -31,8 +31,8 @@ void ranks_return(void *params, cudaStream_t stream);
  * at hand (cuda/parts.cu): one is gathered into its place among all parameters, after what is in the stream; or this
  * rank's elements are taken from there; the gradients of one are added up.  Events: that is done. */
 void ranks_keep(void *params, void *grads);
-void ranks_gather(int bucket, void *params, cudaEvent_t gathered, cudaStream_t stream);
-void ranks_take(int bucket, const void *params, cudaStream_t stream);
+void ranks_gather(int bucket, void *whole, cudaEvent_t gathered, cudaStream_t stream);
+void ranks_take(int bucket, const void *whole, cudaStream_t stream);
 void ranks_add(int bucket, cudaEvent_t added, cudaStream_t stream);
 
 /* Each rank's part of the mean of weights, as parameters of all. */

@@ -254,7 +254,7 @@ static void share(void *at, int64_t bytes) { ranks_share(gpu_place(at), bytes, g
 /* It waits, so that a failure is reported. */
 static void return_updated(void *params)
 {
-    if (!parts_opened()) ranks_return(gpu_place(params), gpu_stream());
+    ranks_return(gpu_place(params), gpu_stream());
     gpu_wait();
     trainer.apart = false;
 }

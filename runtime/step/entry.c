@@ -115,12 +115,6 @@ void share_there(void *at, int64_t bytes)
     device_must_work();
 }
 
-void return_there(void *params)
-{
-    device->return_parameters(params);
-    device_must_work();
-}
-
 void spread_there(void *params)
 {
     device->spread(params);
@@ -130,6 +124,12 @@ void spread_there(void *params)
 void collect_there(void *params)
 {
     device->collect(params);
+    device_must_work();
+}
+
+void return_there(void *params)
+{
+    device->return_parameters(params);
     device_must_work();
 }
 

@@ -1,4 +1,5 @@
-/* batches.c: the batches of an evaluation: all by one rank, or shared by ranks on processors.
+/* batches.c: the batches of an evaluation: all by one rank, or shared by ranks on processors, and by GPUs that keep
+ * only parts of parameters.
  *
  * Ranks work in rounds.  In a round each runs a few batches, and rank 0 then gets their results and takes them in the
  * order of batches, as if it had run them all.  Rounds grow until they take long enough to be worth their messages, and

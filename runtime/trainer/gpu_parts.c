@@ -39,6 +39,7 @@ static Device_array array_in_pages(const Trainer *t, bool gradients)
                       .bytes = gradients ? flat_bytes(m) : weight_bytes(m),
                       .apart = buckets_apart(m, s, gradients)};
     a.pages = lathe_pages_of(s, a.element, parts.page);
+    bug_if(a.bytes > a.pages * parts.page); /* frozen parameters, which have none, are refused */
     int *room_of = must_alloc((size_t)a.pages * sizeof *room_of);
     Lathe_set *in_room = must_alloc((size_t)a.pages * sizeof *in_room);
     a.rooms = lathe_give_rooms(s, a.apart, a.element, parts.page, room_of, in_room);

@@ -4,8 +4,9 @@
  * Rank 0 works like a trainer of one rank: it alone prints, writes and decides.  The other ranks, its followers, do
  * what it orders: take a step, write their parts of a checkpoint (trainer/parts_save.h) or hand them in, return
  * the parameters that steps on GPUs have updated, take the mean of weights for an evaluation and what is trained again,
- * do their share of an evaluation (trainer/batches.h; on GPUs rank 0 evaluates alone), or end.  Ranks on GPUs use
- * shared memory (trainer/board.h), the others messages (trainer/join.h, trainer/shared.h). */
+ * do their share of an evaluation (trainer/batches.h; on GPUs that have all parameters rank 0 evaluates alone), or end.
+ * Ranks on such GPUs of one machine use shared memory (trainer/board.h), the others messages (trainer/join.h,
+ * trainer/shared.h). */
 #include "base/words.h"
 #include "data/data.h"
 #include "data/stream.h"
@@ -280,7 +281,7 @@ void order_step(const Trainer *t)
 {
     if (!t->ranks) return;
     give_order(t, RANKS_STEP);
-    t->ranks->apart = t->model->device;
+    t->ranks->apart = t->model->device && !shards_parameters(t);
 }
 
 void return_parameters(const Trainer *t, const Memory *m)

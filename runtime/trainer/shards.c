@@ -1,4 +1,5 @@
 /* shards.c: parameters and gradients of which each rank keeps its own elements (ZeRO-3, Rajbhandari et al. 2020).
+ * On GPUs: cuda/parts.cu.
  *
  * Entries see whole arrays.  Their addresses are reserved; a bucket is mapped to one of a few rooms while an entry
  * needs it (parameters) or while it is made (gradients), and touching any other is a fault of ours that ends the
