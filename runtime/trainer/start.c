@@ -254,7 +254,7 @@ static void open_run(Training *r)
 /* A new run writes samples only on request: those of a description would make each evaluation last for minutes. */
 static void leave_samples_out(Trainer *t)
 {
-    if (!shards_parameters(t) || t->resume || !wants_samples(t) || was_set(t, "samples")) return;
+    if (!shards_parameters(t) || t->model->device || t->resume || !wants_samples(t) || was_set(t, "samples")) return;
     note("no samples: each token of them gathers all parameters from all ranks (--shard-parameters); --set samples=1 "
          "writes one all the same");
     t->recipe.samples = "";
