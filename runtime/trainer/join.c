@@ -249,9 +249,10 @@ void join_processes(Trainer *t)
     const char *refusal = NULL;
     if (promised) return;
     Fork f = {make_wires(gpus_of(t), &refusal), 0};
-    if (!f.wires) fail(EXIT_ERROR, NULL, "--ranks %d: %s", gpus_of(t), refusal);
+    if (!f.wires) fail(EXIT_ERROR, NULL, "%s %d: %s", ranks_option(t), gpus_of(t), refusal);
     called = mmap(NULL, sizeof *called, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (called == MAP_FAILED) fail(EXIT_ERROR, NULL, "--ranks %d: no shared memory: %s", gpus_of(t), error_text(errno));
+    if (called == MAP_FAILED)
+        fail(EXIT_ERROR, NULL, "%s %d: no shared memory: %s", ranks_option(t), gpus_of(t), error_text(errno));
     fork_ranks(t, called, close_wires, f.wires);
     f.rank = t->rank;
     name_rank(t);
@@ -350,7 +351,8 @@ static uint64_t hash_of_weights(const Trainer *t)
     enum { PIECES = 64, EACH = 4096 };
     struct stat about;
     char room[EACH];
-    const int fd = t->weights && shards_parameters(t) ? open_to_read(t->weights) : -1;
+    const bool parts = shards_parameters(t) && !t->model->device;
+    const int fd = t->weights && parts ? open_to_read(t->weights) : -1;
     const bool file = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
     Hash h;
     hash_start(&h);

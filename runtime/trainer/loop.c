@@ -122,7 +122,7 @@ static void save_evaluation(Training *r)
 
 static void report_samples(Training *r)
 {
-    for (int k = 0; r->samples && k < sample_count(r->samples); k++) {
+    for (int k = 0; r->samples && k < sample_count(r->samples) && !interrupted; k++) {
         if (shards_parameters(r->t)) order_share(r->t, SHARE_SAMPLES, k);
         json_t *sample = draw_sample(r->samples, k, r->at.step);
         report_sample(&r->report, r->at.step, sample);

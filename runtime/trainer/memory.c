@@ -109,11 +109,12 @@ static void refuse_too_large(const Trainer *t, int64_t wanted, int here)
          t->memory_limit && !m->device ? "Raise the limit" : "End other programs", (long long)m->batch);
 }
 
+/* Of processes with GPUs, whose hosts have most in common, one is counted. */
 static int processes_here(const Trainer *t)
 {
     int own, all;
     settle_place(t, &own, &all);
-    return all;
+    return t->model->device ? 1 : all;
 }
 
 static int64_t plan_of_process(const Trainer *t)

@@ -69,7 +69,7 @@ bool is_follower(const Trainer *t) { return t->rank > 0; }
 bool sends_messages(const Trainer *t) { return t->ranks && !t->ranks->board; }
 bool shares_steps(const Trainer *t) { return t->ranks && !t->model->device; }
 
-static const char *option_of(const Trainer *t) { return t->model->device ? "--gpus" : "--ranks"; }
+const char *ranks_option(const Trainer *t) { return t->model->device ? "--gpus" : "--ranks"; }
 
 void check_ranks(Trainer *t)
 {
@@ -85,7 +85,7 @@ void check_ranks(Trainer *t)
         fail(EXIT_USAGE, NULL, "--ranks %lld: this trainer is for GPUs; give --gpus N", (long long)t->processes);
     if (t->processes > 1) t->gpus = t->processes;
     if (t->gpus > most)
-        fail(EXIT_USAGE, NULL, "%s %lld: expected 1 to %lld", option_of(t), (long long)t->gpus, (long long)most);
+        fail(EXIT_USAGE, NULL, "%s %lld: expected 1 to %lld", ranks_option(t), (long long)t->gpus, (long long)most);
     (void)ranks_patience(); /* here a mistake in it can still be told */
     take_promise(t);
     if (gpus_of(t) == 1) return;
@@ -93,7 +93,7 @@ void check_ranks(Trainer *t)
         fail(EXIT_USAGE, NULL,
              "%s %lld: %s, and each %s would see its own rows alone\n  train on one %s, with a larger batch or "
              "accumulate",
-             option_of(t), (long long)t->gpus, t->model->one_rank, device ? "GPU" : "rank", device ? "GPU" : "rank");
+             ranks_option(t), (long long)t->gpus, t->model->one_rank, device ? "GPU" : "rank", device ? "GPU" : "rank");
     if (t->model->exact_rows && (t->gpus & (t->gpus - 1)))
         fail(
             EXIT_USAGE, NULL,
@@ -101,13 +101,13 @@ void check_ranks(Trainer *t)
             (long long)t->gpus);
     if (t->overfit || t->dry_run)
         fail(EXIT_USAGE, NULL, "--%s runs on one %s; %s", t->overfit ? "overfit" : "dry-run", device ? "GPU" : "rank",
-             was_started_by_others(t) ? "start it once, without a launcher" : text_of("leave %s out", option_of(t)));
+             was_started_by_others(t) ? "start it once, without a launcher" : text_of("leave %s out", ranks_option(t)));
 }
 
 char *resume_command(const Trainer *t)
 {
     const bool one = gpus_of(t) == 1 || was_started_by_others(t);
-    const char *ranks = one ? "" : text_of(" %s %d", option_of(t), gpus_of(t));
+    const char *ranks = one ? "" : text_of(" %s %d", ranks_option(t), gpus_of(t));
     return text_of("%s%s train --resume --out %s%s", launcher_words(t), t->program, run_folder(t), ranks);
 }
 

@@ -30,6 +30,7 @@ char *all_carried(const Trainer *t, const Memory *m);
 void take_parts(const Trainer *t, const Optimizer *o, const Memory *m, const char *checkpoint);
 void take_states(const Trainer *t, const Memory *m, const char *checkpoint); /* … its carried states; what directions keep, which all have, from rank 0 */
 void show_mean_of_ranks(const Trainer *t, const Optimizer *o, const Memory *m); /* step/average.h: show_averages */
+const char *ranks_option(const Trainer *t); /* "--ranks" or "--gpus" */
 /* Called by rank 0: */
 void order_step(const Trainer *t);                    /* orders followers to take the next step */
 void return_parameters(const Trainer *t, const Memory *m); /* all have all parameters of the steps that have ended */

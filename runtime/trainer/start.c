@@ -254,21 +254,17 @@ static void open_run(Training *r)
 /* A new run writes samples only on request: those of a description would make each evaluation last for minutes. */
 static void leave_samples_out(Trainer *t)
 {
-    if (!shards_parameters(t) || t->model->device || t->resume || !wants_samples(t) || was_set(t, "samples")) return;
+    const bool possible = !t->model->device && !find_entry(t->model, ENTRY_sample);
+    if (!shards_parameters(t) || !possible || t->resume || !wants_samples(t) || was_set(t, "samples")) return;
     note("no samples: each token of them gathers all parameters from all ranks (--shard-parameters); --set samples=1 "
          "writes one all the same");
     t->recipe.samples = "";
 }
 
-static void tell_gathered_texts(const Trainer *t, bool drawn, bool samples)
+static void tell_gathered_texts(const Trainer *t, const char *what, const char *without)
 {
-    if (drawn || t->model->device)
-        note("no samples: writing them takes all parameters at once, and no rank has them (--shard-parameters); "
-             "generate from a checkpoint");
-    else
-        note("%s: each token gathers all parameters from all ranks, %s (--shard-parameters); --set %s= leaves them out",
-             samples ? "samples" : "texts to evaluate", bytes_text(weight_bytes(t->model) - bytes_of_frozen(t)),
-             samples ? "samples" : "eval_generate");
+    note("%s: each token gathers all parameters from all ranks, %s (--shard-parameters); --set %s leaves them out",
+         what, bytes_text(weight_bytes(t->model) - bytes_of_frozen(t)), without);
 }
 
 /* Prepares the texts that are written after evaluations, by rank 0 alone, or by all that keep parts of parameters. */
@@ -279,7 +275,11 @@ static void open_texts(Training *r)
     const bool together = shards_parameters(t);
     bool texts = r->evaluates && t->recipe.eval_generate, drawn = find_entry(t->model, ENTRY_sample);
     bool samples = wants_samples(t) && (together ? !drawn && !t->model->device : !is_follower(t));
-    if (together && (wants_samples(t) || texts)) tell_gathered_texts(t, drawn, samples);
+    if (together && wants_samples(t) && !samples)
+        note("no samples: writing them takes all parameters at once, and no rank has them (--shard-parameters); "
+             "generate from a checkpoint");
+    if (together && samples) tell_gathered_texts(t, "samples", "samples=");
+    if (together && texts) tell_gathered_texts(t, "texts to evaluate", "eval_generate=0");
     Text_writer *w = NULL;
     if (texts || (samples && !drawn)) w = open_text_writer(writing_of(t), &r->memory, k, "samples");
     if (samples) r->samples = open_samples(t, &r->memory, k, w);
