@@ -27,7 +27,7 @@ typedef struct Some {
     const Lathe_param *table;
     int n;
     int64_t from, below;       /* of their offsets: others are left out */
-    const Lathe_model *blocks; /* the model whose weights they are, some of which may lie in blocks; NULL: none do */
+    const Lathe_model *blocks; /* the model whose weights they are: in blocks or with other ranks, too; NULL: not so */
 } Some;
 
 static bool belongs_to(Some of, const Lathe_param *p) { return p->offset >= of.from && p->offset < of.below; }
@@ -451,6 +451,7 @@ void load_trained(const Lathe_model *m, const Store *s, void *flat, void *averag
 {
     Wanted w = {.m = m, .arrays = 2};
     w.array[0] = (Wanted_array){trained_parameters(m), TRAINED, flat, lathe_weights(m), NULL};
+    w.array[0].of.blocks = m;
     w.array[1] = (Wanted_array){trained_parameters(m), AVERAGE, average, m->real, own};
     take_arrays(&w, s);
 }

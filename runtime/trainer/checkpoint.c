@@ -340,11 +340,17 @@ static void load_parameters(Trainer *t, const State *s, const char *checkpoint, 
     close_marked(&store);
 }
 
-void load_own_parameters(const Trainer *t, const char *checkpoint, const Memory *m)
+static bool has_trained(const State *s) { return json_object_get(json_object_get(s->all, "files"), TRAINED_FILE); }
+
+void load_own_parameters(const Trainer *t, const State *s, const char *checkpoint, const Memory *m)
 {
     Store store;
     read_store(&store, text_of("%s/model.safetensors", checkpoint));
     load_model(t->model, &store, m->params, m->statistics, false);
+    close_marked(&store);
+    if (!has_trained(s)) return;
+    read_store(&store, text_of("%s/" TRAINED_FILE, checkpoint));
+    load_trained(t->model, &store, m->params, NULL, NULL);
     close_marked(&store);
 }
 
@@ -404,8 +410,7 @@ static void load_beside_average(const Trainer *t, const State *s, const char *ch
                                 const Optimizer *o)
 {
     Store store;
-    bool there = json_object_get(json_object_get(s->all, "files"), TRAINED_FILE);
-    if (!there && !o->average) return;
+    if (!has_trained(s) && !o->average) return;
     read_states(&store, s, checkpoint, TRAINED_FILE, "this run keeps a mean of the weights");
     load_trained(t->model, &store, m->params, adds_gradients(t) ? NULL : o->average, NULL);
     close_marked(&store);

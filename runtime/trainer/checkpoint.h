@@ -30,8 +30,8 @@ char *find_checkpoint(Trainer *t);
 void open_checkpoint(State *s, const char *checkpoint);
 void check_model(const Trainer *t, const char *checkpoint); /* names and shapes of its parameters */
 void load_checkpoint(Trainer *t, const State *s, const char *checkpoint, const Memory *m, const Optimizer *o);
-/* By another rank than the first, which checks them. */
-void load_own_parameters(const Trainer *t, const char *checkpoint, const Memory *m);
+/* By another rank than the first, which checks them: from the files that load_checkpoint() takes them from. */
+void load_own_parameters(const Trainer *t, const State *s, const char *checkpoint, const Memory *m);
 /* Loads parameters and statistics alone; those of a checkpoint are checked against its checksums.  weights_up() then
  * takes them to where entries read them. */
 /* --init, or drawn from the seed; with --init-except both. */

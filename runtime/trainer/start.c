@@ -175,7 +175,7 @@ static void give_arrays(Training *r)
 /* Of parameters that no rank has all of: from the same files as rank 0, or drawn as there. */
 static void take_own_weights(Training *r)
 {
-    if (r->t->resume) load_own_parameters(r->t, r->checkpoint, &r->memory);
+    if (r->t->resume) load_own_parameters(r->t, &r->from, r->checkpoint, &r->memory);
     else take_first_weights(r->t, &r->memory);
     advise(NULL);
 }

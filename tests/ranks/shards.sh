@@ -1,6 +1,6 @@
 # shards.sh: --shard-parameters: ranks that keep only their parts of parameters and gradients train to the same bits as ranks that
-# have all of them; so do runs that are resumed with other ranks, or begin with weights, also frozen ones; they write the same texts; the
-# plan's bytes are taken, and fewer, also while a run begins; what does not go with it is refused.
+# have all of them; so do runs that are resumed with other ranks or without their mean, or begin with weights, also frozen ones; they
+# write the same texts; the plan's bytes are taken, and fewer, also while a run begins; what does not go with it is refused.
 # LATHE_LONG: more models.
 set -eu
 export LATHE_CACHE=off OMP_NUM_THREADS=1 LATHE_RANK_BUCKET=131072
@@ -78,6 +78,11 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
     before=
     run gpt gpt.half --ranks 2 $usual --steps 5 --resume="$TMP/gpt.half/checkpoints/step-4"
     run gpt gpt.half $usual --steps 6 --resume="$TMP/gpt.half/checkpoints/step-5"
+    # a run that kept a mean goes on without it, from what was trained: each takes its part of that
+    must "$LATHE" build $gpt --set dropout=0.1 --set ema=0.9 -o "$TMP/mean"
+    run mean mean.run --ranks 2 $usual --set steps=2
+    for of in gpt.all gpt; do run $of $of.mean --ranks 2 $usual --set ema=0 --set steps=3 --resume="$TMP/mean.run/checkpoints/step-2"; done
+    alike gpt.all.mean gpt.mean
     # each reads its part of what others wrote
     must "$TMP/gpt/trainer" export --to hf --weights "$TMP/gpt.a" --out "$TMP/hf"
     for of in gpt.all gpt; do run $of $of.hf --ranks 3 $usual --init "$TMP/hf" --set steps=2; done
