@@ -5,8 +5,8 @@
 #include "data/data.h"
 #include "trainer/trainer.h"
 
-void tell_of_data(Data *d, double waited); /* before a step is taken: what its data took, s; files that this rank could not read */
-double longest_wait_for_data(void);        /* of all ranks, in the last step that was added up */
+void tell_of_data(const Data *d, double waited); /* before a step is taken: what its data took, s */
+double longest_wait_for_data(void);              /* of all ranks, in the last step that was added up */
 /* Files that any rank could not read count for all, as for one rank with all rows; called after a step that was added
  * up, and after a meeting.  false: they are more than bad_records. */
 bool share_bad_files(const Trainer *t, Data *d);
