@@ -6,11 +6,7 @@
 #include "trainer/trainer.h"
 
 void tell_of_data(const Data *d, double waited); /* before a step is taken: what its data took, s */
-<<<<<<< HEAD
-double longest_wait_for_data(void);        /* of all ranks, in the last step that was added up */
-=======
 double longest_wait_for_data(void);              /* of all ranks, in the last step that was added up */
->>>>>>> 55cd4bf4e3c2f31c64f6d9ede7d6407cbb075bcb
 /* Files that any rank could not read count for all, as for one rank with all rows; called after a step that was added
  * up, and after a meeting.  false: they are more than bad_records. */
 bool share_bad_files(const Trainer *t, Data *d);
