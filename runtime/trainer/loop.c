@@ -120,10 +120,12 @@ static void save_evaluation(Training *r)
     if (f.path) report_text(&r->report, "note: %s %s; the next resume evaluates again", f.path, f.text);
 }
 
+/* A run that is stopped writes them all the same, but where each token takes all ranks. */
 static void report_samples(Training *r)
 {
-    for (int k = 0; r->samples && k < sample_count(r->samples) && !interrupted; k++) {
-        if (shards_parameters(r->t)) order_share(r->t, SHARE_SAMPLES, k);
+    const bool together = shards_parameters(r->t);
+    for (int k = 0; r->samples && k < sample_count(r->samples) && !(together && interrupted); k++) {
+        if (together) order_share(r->t, SHARE_SAMPLES, k);
         json_t *sample = draw_sample(r->samples, k, r->at.step);
         report_sample(&r->report, r->at.step, sample);
         json_decref(sample);

@@ -70,7 +70,7 @@ cut() {
     run=$!
     for i in $(seq 400); do [ ! -e "$TMP/cut.$mpi/checkpoints/step-20" ] || break; sleep 0.05; done
     [ -e "$TMP/cut.$mpi/checkpoints/step-20" ] || tell "$mpi, $moment: no checkpoint after step 20"
-    case $moment in *step) does='\(adding\|updating\)' ;; *evaluation) does=evaluating ;; *save) does=saving ;; esac
+    case $moment in *step) does='\(adding\|updating\|computing gradients\)' ;; *evaluation) does=evaluating ;; *save) does=saving ;; esac
     for i in $(seq 2000); do ! grep -q ", $does" "$TMP/cut.$mpi/logs/rank-0.now" || break; done
     from=$(date +%s)
     cable 5 100 0

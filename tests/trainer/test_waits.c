@@ -29,7 +29,7 @@ static int warnings(Report *r, int64_t from, int64_t steps, double waited, char 
     dup2(fileno(said), 2);
     for (int64_t i = 1; i <= steps; i++) {
         now += 0.1;
-        report_step(r, from + i, (Step){.loss = 1, .data = waited});
+        report_step(r, from + i, (Step){.loss = 1, .data_wait = waited});
     }
     fflush(stderr);
     dup2(before, 2);
