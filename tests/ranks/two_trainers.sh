@@ -70,7 +70,7 @@ cut() {
     run=$!
     for i in $(seq 400); do [ ! -e "$TMP/cut.$mpi/checkpoints/step-20" ] || break; sleep 0.05; done
     [ -e "$TMP/cut.$mpi/checkpoints/step-20" ] || tell "$mpi, $moment: no checkpoint after step 20"
-    case $moment in *step) does='\(adding\|updating\|computing gradients\)' ;; *evaluation) does=evaluating ;; *save) does=saving ;; esac
+    case $moment in *step) does='\(adding\|updating\)' ;; *evaluation) does=evaluating ;; *save) does=saving ;; esac
     for i in $(seq 2000); do ! grep -q ", $does" "$TMP/cut.$mpi/logs/rank-0.now" || break; done
     from=$(date +%s)
     cable 5 100 0
@@ -79,7 +79,11 @@ cut() {
     ! kill -0 $run 2>/dev/null || tell "$mpi, $moment: mpirun is still there $took s after the cut"
     grep -q "^trainer: error: rank 1 of 2, on node2, has \(given no sign for 3 s\|ended without a word\); last heard of at step [0-9]*, [a-z]" "$TMP/said" ||
         tell "$mpi, $moment: rank 1 was to be named"
-    grep -q ", $does" "$TMP/cut.$mpi/logs/rank-0.now" || tell "$mpi, $moment: $(cat "$TMP/cut.$mpi/logs/rank-0.now")"
+    again=
+    if ! grep -q ", $does" "$TMP/cut.$mpi/logs/rank-0.now"; then # what the other had sent may still have arrived: another try
+        grep -q ', computing gradients' "$TMP/cut.$mpi/logs/rank-0.now" && [ "${missed:=0}" -lt 3 ] || tell "$mpi, $moment: $(cat "$TMP/cut.$mpi/logs/rank-0.now")"
+        missed=$((missed + 1)) again=yes
+    fi
     [ "$(grep -c '^trainer: error' "$TMP/said")" = 1 ] || tell "$mpi, $moment: said more than once"
     for node in 1 2; do
         for process in $(ip netns pids "lathe-$$-$node"); do
@@ -101,6 +105,7 @@ cut() {
         must "$TMP/two/trainer" train --resume --steps $steps --out "$TMP/alone"
     }
     rm -rf "$TMP/alone" "$TMP/whole" "$TMP/cut.$mpi"
+    [ -z "$again" ] || cut "$mpi" "$moment" "$@"
 }
 saves='--set save_every=20 --keep-last 2'
 if [ -z "${LATHE_LONG:-}" ]; then
