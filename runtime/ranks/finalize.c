@@ -16,11 +16,11 @@ enum { SECONDS = 2, MOST_SOCKETS = 4096 };
 static struct Watch {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool inherited[MOST_SOCKETS]; /* the launcher's own, and connections between its processes */
+    bool inherited[MOST_SOCKETS]; /* connections between the launcher's own processes */
     bool ended;
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-/* To another machine. */
+/* Of a network, not of processes on this machine alone. */
 static bool is_connection(int i)
 {
     struct sockaddr_storage peer;

@@ -377,8 +377,8 @@ static void name_library(void)
 static int begin_mpi(void)
 {
     int given;
-    note_inherited();
     mpi.may_hang = !mpi.pointers && getenv("PMI_FD");
+    if (mpi.may_hang) note_inherited();
     int code = mpi.init(NULL, NULL, FUNNELED, &given);
     if (code == ALL_IS_WELL)
         code = mpi.pointers ? mpi.p.set_errhandler(mpi.p.world, mpi.p.errors_return)

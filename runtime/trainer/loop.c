@@ -353,7 +353,7 @@ static bool one_step(Training *r)
         begin_timed(r->profile, &r->turns.at[k], step);
         begin_turn(r->t, &r->turns.at[k], &r->memory, step, data);
         end_timed(r->profile, &r->turns.at[k]);
-        if (adds_gradients(r->t)) r->data_ended = !share_bad_files(r->t, &r->data);
+        if (adds_gradients(r->t)) r->data_ended |= !share_bad_files(r->t, &r->data);
         data = 0;
         while (turn_must_end()) finish_turn(r);
     }

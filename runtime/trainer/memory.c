@@ -366,7 +366,7 @@ void take_memory(Memory *m, const Trainer *t, bool grads, bool optimizer, const 
     Parts take = optimizer ? parts_of_run(t, need) : parts_of_gpu(t, need);
     m->state_bytes = states_of(t->model, entries);
     m->bytes = parts_sum(take, grads) - take.rooms;
-    if (t->model->device) refuse_too_large(t, whole_plan(t->model), 1);
+    if (t->model->device) check_memory(t);
     else
         refuse_too_large(
             t, m->bytes + take.rooms + planned(t->model, CATEGORY_blas) + planned(t->model, CATEGORY_data) + t->beside,

@@ -132,8 +132,7 @@ void check_shards_of(const Trainer *t)
     const int64_t parts = bytes_of_own(t, false) + bytes_of_own(t, true) + bytes_of_rooms(t);
     if (parts >= whole)
         note("--shard-parameters: parts of parameters and gradients, and room for what is needed at once, take %s in "
-             "each "
-             "rank, and whole ones %s: leave it out",
+             "each rank, and whole ones %s: leave it out",
              bytes_text(parts), bytes_text(whole));
     if (!t->model->device && deal_of(t).each * LATHE_STEP_CHUNK * element_of(t, false) % sysconf(_SC_PAGESIZE))
         fail(EXIT_ERROR, NULL, "--shard-parameters: pages of memory are larger here (%ld bytes) than it can do with",
