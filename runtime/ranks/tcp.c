@@ -222,7 +222,9 @@ static bool connect_all(Meeting *m)
 static bool await_rank_0(Meeting *m)
 {
     if (seconds_now() < m->until) return look_around(m, 0.2);
-    return refuse_meeting(m, text_of("rank 0, on %s, still waits for other ranks", m->member[0].said.host));
+    return refuse_meeting(
+        m, text_of("rank 0, on %s, has not let this rank begin for %.0f s; it waits for other ranks, or hangs",
+                   m->member[0].said.host, seconds_now() - m->since));
 }
 
 static bool follow_rank_0(Meeting *m)

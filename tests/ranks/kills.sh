@@ -49,11 +49,13 @@ works "$toy" $train --out whole --save-every 50 --ranks 3
 sums() { cat "$1/checkpoints/step-600/model.safetensors" "$1/checkpoints/step-600/optimizer.safetensors" | sha256sum; }
 all=$(sums whole)
 
-# named CODE: does it say which rank?  MPICH's mpirun kills the others before one can speak, and says so.
+# named CODE: does it say which rank?  MPICH's mpirun kills the others before one can speak, and says so.  Before ranks have met
+# over TCP only what started them can know that one has ended.
 named() {
-    case $signal in
-    STOP) [ $early != 0 ] || ! grep -q "the ranks have not found each other for 24 s" said || return 0 ;;
-    esac
+    if [ $early = 0 ]; then
+        [ $signal != STOP ] || ! grep -q "the ranks have not found each other for 24 s\|rank 0 has waited .* for ranks\{0,1\} [0-9, ]*$rank[, ]\|rank $rank.*, on .*, has not \(let this rank begin\|reached all other ranks\)" said || return 0
+        grep -q '^run: ' said || ! grep -q "^as_torchrun: rank $rank (process $victim) ended" said || return 0
+    fi
     case $signal in
     TERM) grep -q "interrupted after step\|rank $rank of 3.* has ended without a word\|process rank $rank with PID\|PID $victim RUNNING\|Terminated (signal 15)" said || [ "$1" = 143 ] ;;
     *) grep -q "rank $rank of 3.* has \(ended without a word\|given no sign\).* last heard of at step\|rank $rank of 3 (process $victim) was killed\|process rank $rank with PID\|PID $victim RUNNING\|STRING: Killed (signal 9)" said ;;
