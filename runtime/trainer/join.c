@@ -80,6 +80,13 @@ static const char *reason_in(const char *text)
     return strncmp(text, "trainer", 7) == 0 && reason ? reason + strlen(": error: ") : text;
 }
 
+/* Of several ranks that fail for one reason, and of a rank's threads, one prints it. */
+static bool prints_first(void)
+{
+    static atomic_flag printed = ATOMIC_FLAG_INIT;
+    return called ? !atomic_exchange(&called->told, true) : !atomic_flag_test_and_set(&printed);
+}
+
 /* Before a reason is printed here.  Rank 0 prints those of all ranks, and its own before it tells the others, since
  * launchers end all ranks when one ends. */
 static bool tell_others(int code, const char *text)
@@ -91,15 +98,14 @@ static bool tell_others(int code, const char *text)
     if (joined->rank > 0) note("error: %s", reason_in(text));
     if (joined->rank == 0 && !ranks_failure(&before)) atexit(end_others);
     else if (tell_own_failure(code, reason_in(text))) carrier_in_use()->leave(code);
-    if (called) atomic_store(&called->told, true);
-    return false;
+    return !prints_first();
 }
 
 static bool prints_failure(void)
 {
     const bool first = lost_rank() == 0;
-    if (!called) return joined->rank == (first ? 1 : 0) && !was_stopped();
-    return !(first && atomic_load(&called->passed)) && !atomic_exchange(&called->told, true);
+    if (!called) return joined->rank == (first ? 1 : 0) && !was_stopped() && prints_first();
+    return !(first && atomic_load(&called->passed)) && prints_first();
 }
 
 /* By the courier's thread, until it returns true: the main thread computes, or waits for others. */

@@ -72,11 +72,13 @@ one_kill() {    # RUN
     [ "$rank$signal" != parentSTOP ] || signal=KILL
     [ "$rank$way" != parenttcp ] || rank=0 # as with torchrun, the ranks would go on
     launch $way
+    : >said
     setsid $before "$toy" $train --out "$work/$1" --resume=auto --save-every $every $after >said 2>&1 </dev/null &
     launched=$!
     below 10
     early=$drawn patience=300
-    [ $early = 0 ] || for i in $(seq 100); do ! grep -q '^run: ' said || break; sleep 0.05; done
+    [ $early = 0 ] || for i in $(seq 200); do ! grep -q '^run: ' said || break; sleep 0.05; done
+    grep -q '^run: ' said || early=0
     [ $early$signal != 0STOP ] || patience=700  # ranks that have not found each other say so after 8 times LATHE_RANK_PATIENCE
     below 900
     sleep "0.$(printf %03d $drawn)"
@@ -87,8 +89,11 @@ one_kill() {    # RUN
     fi
     from=$(date +%s)
     for i in $(seq $patience); do kill -0 $launched 2>/dev/null || break; sleep 0.05; done
+    if [ $signal = STOP ] && grep -q 'step 600: saved' said && kill -CONT $victim 2>/dev/null; then # all is done, and no rank waits for it
+        for i in $(seq 100); do kill -0 $launched 2>/dev/null || break; sleep 0.05; done
+    fi
     took=$(($(date +%s) - from))
-    if kill -0 $launched 2>/dev/null; then wrong "$way, $signal to $rank: still there after $took s"; kill -KILL $launched; fi
+    if kill -0 $launched 2>/dev/null; then wrong "$way, $signal to $rank: still there after $took s"; sed 's/^/    | /' said; kill -KILL $launched; fi
     wait $launched
     code=$?
     for i in $(seq 40); do left=$(ranks_of_run "$1") || break; sleep 0.05; done
