@@ -5,30 +5,22 @@
  * fails tells the others why (ranks/beats.c); rank 0 prints it. */
 #include "trainer/join.h"
 #include "base/file.h"
-#include "base/hash.h"
-#include "base/json_text.h"
 #include "base/words.h"
-#include "data/data.h"
 #include "interface/dealt.h"
 #include "math/openmp.h"
 #include "ranks/courier.h"
 #include "trainer/called.h"
 #include "trainer/checkpoint.h"
-#include "trainer/knobs.h"
+#include "trainer/gathers.h"
 #include "trainer/last_actions.h"
 #include "trainer/ranks.h"
-#include "trainer/shards.h"
-#include "trainer/shared.h"
-#include "trainer/state.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -319,105 +311,4 @@ void agree_on_checkpoint(Trainer *t)
     if (t->rank > 0 && *path && !t->resume) t->weights = t->adapter = t->init_except = NULL; /* as settle_resume() */
     if (t->rank > 0) t->resume = *path ? path : NULL;
     free(piece);
-}
-
-/* ------------------------------------------------------------------ are they alike? */
-
-enum { OF_ORIGIN = 4, FACT_SETTINGS = OF_ORIGIN, FACT_STEP, FACT_WEIGHTS, FACTS };
-static const char *const fact_names[FACTS] = {"description", "plan", "data", "val_data", "settings", "step", "weights"};
-typedef struct Facts { /* of a rank: hashes, or 0 */
-    uint64_t of[FACTS], machine;
-    int64_t process;
-    char host[64];
-} Facts;
-
-/* MPI does not tell that a process has ended. */
-static void watch_neighbours_of(const Trainer *t, const Facts *all)
-{
-    int64_t *process = must_alloc((size_t)gpus_of(t) * sizeof *process);
-    for (int k = 0; k < gpus_of(t); k++) {
-        const bool here = k != t->rank && all[k].machine && all[k].machine == all[t->rank].machine;
-        process[k] = here && kill((pid_t)all[k].process, 0) == 0 ? all[k].process : 0;
-    }
-    watch_processes(process);
-}
-
-static uint64_t hash_of_json(const json_t *value)
-{
-    if (!value) return 0;
-    char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17));
-    const uint64_t hash = hash_of(text, strlen(text));
-    free(text);
-    return hash;
-}
-
-/* Of a file of which each rank reads its part: some pieces, since all of it would take as long as to load it. */
-static uint64_t hash_of_weights(const Trainer *t)
-{
-    enum { PIECES = 64, EACH = 4096 };
-    struct stat about;
-    char room[EACH];
-    const bool parts = shards_parameters(t) && !t->model->device;
-    const int fd = t->weights && parts ? open_to_read(t->weights) : -1;
-    const bool file = fd >= 0 && fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
-    Hash h;
-    hash_start(&h);
-    if (file) hash_add(&h, &about.st_size, sizeof about.st_size);
-    for (int64_t k = 0; file && k < PIECES; k++) {
-        const ssize_t n = pread(fd, room, EACH, about.st_size / PIECES * k);
-        if (n > 0) hash_add(&h, room, (size_t)n);
-    }
-    if (fd >= 0) close(fd);
-    return hash_end(&h);
-}
-
-static Facts facts_of(const Trainer *t, Data *d, int64_t step)
-{
-    Facts f = {.machine = machine_hash(), .process = getpid()};
-    for (int k = 0; k < OF_ORIGIN; k++) f.of[k] = hash_of_json(json_object_get(origin_of_run(t, d), fact_names[k]));
-    json_t *settings = recipe_json(&t->recipe);
-    put_json(settings, "seed", json_integer(t->seed));
-    f.of[FACT_SETTINGS] = hash_of_json(settings);
-    f.of[FACT_STEP] = (uint64_t)step;
-    f.of[FACT_WEIGHTS] = hash_of_weights(t);
-    json_decref(settings);
-    snprintf(f.host, sizeof f.host, "%s", host_name());
-    return f;
-}
-
-static _Noreturn void refuse_unlike(const Trainer *t, const Facts *all, int rank, int fact)
-{
-    static const char *const remedy[FACTS] = {
-        "build once, and copy that trainer to all machines",
-        "build once, and copy that trainer to all machines",
-        "give all ranks the same files (--data)",
-        "give all ranks the same files (--val-data)",
-        "give all ranks the same options",
-        "let all ranks see one run folder (--out), and wait until it is there on all",
-        "give all ranks the same file: each reads its part of the parameters"};
-    char never;
-    Piece *none = must_alloc((size_t)gpus_of(t) * sizeof *none);
-    none[0] = (Piece){.in = &never, .in_bytes = 1};
-    if (is_follower(t)) must_go_on(exchange(none)); /* until rank 0 has said it */
-    fail(fact == 2 || fact == 3 || fact == FACT_WEIGHTS ? EXIT_DATA : EXIT_USAGE, NULL,
-         "rank %d of %d, on %s, does not have the %s of rank 0, on %s (hashes %016llx and %016llx); %s", rank,
-         gpus_of(t), all[rank].host, fact_names[fact], all[0].host, (unsigned long long)all[rank].of[fact],
-         (unsigned long long)all[0].of[fact], remedy[fact]);
-}
-
-void check_alike(const Trainer *t, Data *d, int64_t step)
-{
-    const int ranks = gpus_of(t);
-    if (!joined) return;
-    Facts own = facts_of(t, d, step), *all = must_alloc((size_t)ranks * sizeof *all);
-    Piece *piece = must_alloc((size_t)ranks * sizeof *piece);
-    for (int k = 0; k < ranks; k++) piece[k] = (Piece){&own, &all[k], sizeof own, sizeof own};
-    all[t->rank] = own;
-    must_go_on(exchange(piece));
-    for (int k = 1; k < ranks; k++)
-        for (int f = 0; f < FACTS; f++)
-            if (all[k].of[f] != all[0].of[f]) refuse_unlike(t, all, k, f);
-    if (promised) watch_neighbours_of(t, all);
-    free(piece);
-    free(all);
 }

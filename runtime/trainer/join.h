@@ -14,8 +14,6 @@ int ranks_uncounted(const Trainer *t); /* that share this machine, where the env
 void settle_place(const Trainer *t, int *own, int *all); /* this process' number, and how many there are, in this machine */
 void join_processes(Trainer *t);                       /* forks if nobody else has started the ranks; joins them */
 void agree_on_checkpoint(Trainer *t); /* ranks of several machines go on from the one that rank 0 finds, or none */
-struct Data;
-void check_alike(const Trainer *t, struct Data *d, int64_t step); /* ends the program if ranks are of other builds, … */
 void open_rank_log(const Trainer *t, int64_t step);    /* RUN/logs/rank-K.now; of a follower, which prints nothing, rank-K.txt, too */
 void part_processes(const Trainer *t);                 /* in good order; all ranks call it */
 

@@ -16,6 +16,7 @@
 #include "step/statistics.h"
 #include "text/generate.h"
 #include "token/tokenizer.h"
+#include "trainer/alike.h"
 #include "trainer/checkpoint.h"
 #include "trainer/data.h"
 #include "trainer/eval.h"

@@ -75,7 +75,8 @@ if command -v mpirun.openmpi >/dev/null; then
     two() { refuses "$1" "$2" mpirun.openmpi --oversubscribe -n 1 "$toy" $train --steps 9 --out mixed : -n 1 "$toy" $3; said_once; }
     two 3 'rank 1 of 2, on .*, does not have the data of rank 0' "train --data u.txt --steps 9 --set schedule=constant --out mixed"
     two 3 'rank 1 of 2, .*before its first step: nothing.txt: error: ' "train --data nothing.txt --steps 9 --out mixed"
-    two 2 'rank 1 of 2, on .*, does not have the settings of rank 0' "$train --steps 9 --seed 5 --out mixed"
+    two 2 'rank 1 of 2, on .*, has seed 5, and rank 0, on .*, has 1; give all' "$train --steps 9 --seed 5 --out mixed"
+    two 2 'rank 1 of 2, on .*, has lr 0.025, and rank 0, on .*, has 0.05; give all' "$train --steps 9 --set lr=0.025 --out mixed"
 else
     echo 'without Open MPI, which is missing'
 fi
