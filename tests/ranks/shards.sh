@@ -87,6 +87,14 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
     must "$TMP/gpt/trainer" export --to hf --weights "$TMP/gpt.a" --out "$TMP/hf"
     for of in gpt.all gpt; do run $of $of.hf --ranks 3 $usual --init "$TMP/hf" --set steps=2; done
     alike gpt.all.hf gpt.hf
+    if two=$(by openmpi 1); then
+        cp -r "$TMP/hf" "$TMP/hf.other"
+        head -c 400000 /dev/zero | dd of="$TMP/hf.other/model.safetensors" bs=1000 seek=100 conv=notrunc 2>"$TMP/said"
+        one="$TMP/gpt/trainer train $data $usual --out $TMP/none --init"
+        got=0
+        $two $one "$TMP/hf" : -n 1 $one "$TMP/hf.other" >"$TMP/said" 2>&1 || got=$?
+        [ $got = 3 ] && grep -q 'rank 1 of 2, on .*, does not have the weights of rank 0' "$TMP/said" || tell "other weights, exit code $got"
+    fi
     # frozen parameters stay whole
     lora="$gpt --lora rank=8,train=h.*.mlp.*"
     kind lora 3 $lora -- $usual --init "$TMP/hf"
