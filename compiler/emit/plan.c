@@ -136,6 +136,8 @@ void print_plan(Page *page, Text *t)
         say(t, "each micro-batch of %lld rows is cut into %d of %lld (--memory)\n", (long long)page->desc->batch,
             o->split, (long long)(page->desc->batch / o->split));
     say_exact(t, page->desc);
+    if (o->shard_parameters && p->ranks == 1)
+        say(t, "one rank keeps all parameters; --%s N shows what each of N ranks needs\n", device ? "gpus" : "ranks");
     say_category(t, "parameters", p->parameters);
     if (p->teacher) say_category(t, "teacher", p->teacher);
     say_category(t, "gradients", p->gradients);

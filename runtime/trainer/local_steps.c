@@ -77,7 +77,11 @@ static const char *obstacle(const Trainer *t)
 
 void check_local_steps(const Trainer *t)
 {
-    if (!t->recipe.local_steps || gpus_of(t) == 1) return;
+    if (!t->recipe.local_steps) return;
+    if (gpus_of(t) == 1) {
+        note("local_steps=%lld changes nothing: there is one rank", (long long)t->recipe.local_steps);
+        return;
+    }
     const char *why = obstacle(t);
     if (why)
         fail(EXIT_USAGE, NULL, "local_steps=%lld: %s; leave one of them out", (long long)t->recipe.local_steps, why);
