@@ -43,7 +43,7 @@ static uint64_t hash_of_json(const json_t *value)
     return hash;
 }
 
-static json_t *settings_of(const Trainer *t)
+static json_t *settings_with_seed(const Trainer *t)
 {
     json_t *settings = recipe_json(&t->recipe);
     put_json(settings, "seed", json_integer(t->seed));
@@ -92,7 +92,7 @@ static Facts facts_of(const Trainer *t, Data *d, int64_t step)
 {
     Facts f = {.machine = machine_hash(), .process = getpid()};
     for (int k = 0; k < OF_ORIGIN; k++) f.of[k] = hash_of_json(json_object_get(origin_of_run(t, d), fact_names[k]));
-    json_t *settings = settings_of(t);
+    json_t *settings = settings_with_seed(t);
     f.of[FACT_SETTINGS] = hash_of_json(settings);
     f.of[FACT_STEP] = (uint64_t)step;
     f.of[FACT_WEIGHTS] = hash_of_read(t, t->weights);
@@ -109,7 +109,7 @@ static const char *unlike_setting(const Trainer *t, int rank, const char *host)
 {
     char *text = must_alloc(SETTINGS_BYTES);
     Piece *piece = must_alloc((size_t)gpus_of(t) * sizeof *piece);
-    json_t *own = settings_of(t), *value;
+    json_t *own = settings_with_seed(t), *value;
     const char *key, *found = NULL;
     if (t->rank == rank) {
         char *all = json_dumps(own, JSON_COMPACT | JSON_REAL_PRECISION(17));

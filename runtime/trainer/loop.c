@@ -28,6 +28,7 @@
 #include "trainer/report.h"
 #include "trainer/returns.h"
 #include "trainer/samples.h"
+#include "trainer/saves.h"
 #include "trainer/shards.h"
 #include "trainer/shared.h"
 #include "trainer/told.h"
@@ -45,80 +46,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-/* ------------------------------------------------------------------ saving */
-
-static void finish_steps(Training *r);
-
-static void report_saved(Training *r)
-{
-    int64_t step = saved_step(r->saver);
-    const Fault *link = link_fault(r->saver);
-    report_text(&r->report, "step %lld: saved %s", (long long)step, checkpoint_path(run_folder(r->t), step));
-    if (link) report_text(&r->report, "note: %s %s; Lathe itself does not need this link", link->path, link->text);
-}
-
-/* Reports the save that has ended.  A failed one does not end the run: the next may succeed. */
-static void report_save(Training *r)
-{
-    const Fault *f = save_fault(r->saver);
-    int64_t saved = saved_step(r->saver);
-    if (!f) {
-        report_saved(r);
-        return;
-    }
-    char *newest = saved < 0 ? text_of("there is no checkpoint yet")
-                             : text_of("the newest checkpoint is of step %lld", (long long)saved);
-    report_text(&r->report,
-                "%s: error: %s; step %lld is not saved, %s.  The run continues, and the next save tries again: %s "
-                "(`kill -USR1 %d` saves at once)",
-                f->path, f->text, (long long)tried_step(r->saver), newest, save_remedy(r->saver), (int)getpid());
-    free(newest);
-}
-
-static void save_run(Training *r)
-{
-    finish_steps(r);
-    double from = seconds_now();
-    if (end_save(r->saver, true)) report_save(r);
-    forget_wanted_save();
-    r->saved_at = seconds_now();
-    if (saved_step(r->saver) == r->at.step) return;
-    rank_does(RANK_SAVES, r->at.step - 1);
-    r->at.elapsed = r->saved_at - r->report.started;
-    keep_lock(run_folder(r->t));
-    begin_save(r->saver, &r->at, state_json(r->t, &r->data, &r->at));
-    r->report.spent.saving += seconds_now() - from;
-}
-
-/* The last save of a run; if it fails, the run has failed. */
-static void save_last(Training *r)
-{
-    save_run(r);
-    if (!end_save(r->saver, true)) return;
-    const Fault *f = save_fault(r->saver);
-    if (!f) {
-        report_saved(r);
-        return;
-    }
-    close_report(&r->report);
-    bool saved = saved_step(r->saver) >= 0;
-    fail(EXIT_DATA, f->path, "%s; step %lld is not saved, %s: %s, or choose another folder with --out%s", f->text,
-         (long long)r->at.step, saved ? "earlier checkpoints are still there" : "there is no checkpoint",
-         save_remedy(r->saver), saved ? ", and continue with --resume" : "");
-}
-
-/* Saves an evaluation that a signal had interrupted and that the resumed run made: that step's checkpoint exists
- * already. */
-static void save_evaluation(Training *r)
-{
-    const char *run = run_folder(r->t);
-    Fault f = {0};
-    int64_t best = r->at.best_step == r->at.step ? r->at.step : -1;
-    renew_evaluation(&r->from, &r->at, &r->t->recipe, &f);
-    if (!f.path) link_checkpoint(run, r->at.step, best, &f);
-    if (f.path) report_text(&r->report, "note: %s %s; the next resume evaluates again", f.path, f.text);
-}
 
 /* A run that is stopped writes them all the same, but where each token takes all ranks. */
 static void report_samples(Training *r)
@@ -172,11 +99,33 @@ static bool evaluate_weights(Training *r)
     return best;
 }
 
+static Training *evaluating;
+
+/* Data that cannot be read ends the run, but not what it has trained.  (Other ranks evaluate, too, and cannot save.) */
+static bool save_before_failing(int code, const char *text)
+{
+    Training *r = evaluating;
+    const Optimizer *o = &r->turns.at[0].optimizer;
+    (void)code, (void)text;
+    before_failing(NULL);
+    if (o->average) show_trained(o, r->memory.params, r->memory.grads);
+    if (saved_step(r->saver) == r->at.step) return false;
+    save_run(r);
+    if (end_save(r->saver, true) && !save_fault(r->saver)) tell_saved(r);
+    return false;
+}
+
+static void finish_steps(Training *r);
+
 static bool evaluate_run(Training *r)
 {
     finish_steps(r);
     if (!r->evaluates || r->at.evaluated == r->at.step) return false;
-    return with_averages(r, evaluate_weights);
+    evaluating = r;
+    if (!r->t->ranks) before_failing(save_before_failing);
+    const bool best = with_averages(r, evaluate_weights);
+    if (!r->t->ranks) before_failing(NULL);
+    return best;
 }
 
 /* As many rows as the last evaluation, unless that took more than two seconds and a hundredth of the run. */
@@ -386,7 +335,10 @@ static void evaluate_and_save(Training *r)
     if (take_asked_save()) want_save();
     if (ranks_are_apart(r->t, r->at.step)) return;
     bool best = (is_due(r->t, r->at.step, recipe->eval_every) || epochs_due(r)) && evaluate_run(r);
-    if (best || is_due(r->t, r->at.step, recipe->save_every) || save_is_wanted() || long_unsaved(r)) save_run(r);
+    if (best || is_due(r->t, r->at.step, recipe->save_every) || save_is_wanted() || long_unsaved(r)) {
+        finish_steps(r);
+        save_run(r);
+    }
 }
 
 static bool is_tired(const Training *r) { return r->evaluates && out_of_patience(&r->at, &r->t->recipe); }
@@ -434,7 +386,7 @@ static void tell_end_of_data(Training *r)
         return;
     }
     close_report(&r->report);
-    if (r->at.step) note("step %lld is saved; to continue: `%s`", (long long)r->at.step, resume_command(r->t));
+    if (r->at.step) tell_saved(r);
     end_program(code, failure);
 }
 
