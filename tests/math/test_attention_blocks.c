@@ -12,6 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A positive number in the 16 bits of IEEE 754's binary16, ties to even; *x becomes what they mean.  (Not every compiler
+ * has a type for it.) */
+static uint16_t rounded_to_half(float *x)
+{
+    if (*x == 0) return 0;
+    const int e = ilogbf(*x) < -14 ? -14 : ilogbf(*x);
+    const float units = rintf(ldexpf(*x, 10 - e)); /* 1024 … 2048, or fewer if it is subnormal */
+    *x = ldexpf(units, e - 10);
+    return (uint16_t)((e + 14) * 1024 + (int)units);
+}
+
 /* x as blocks, by the words of GGUF's format: scale = largest / 127, codes = x / scale, halves away from zero; the
  * scale is stored in 16 bits.  Leaves in x what they mean. */
 static Lathe_q8_0 *rounded_to_blocks(double *x, int64_t n)
@@ -21,12 +32,13 @@ static Lathe_q8_0 *rounded_to_blocks(double *x, int64_t n)
         float most = 0, scale;
         for (int k = 0; k < 32; k++) most = fmaxf(most, (float)fabs(x[32 * i + k]));
         scale = most / 127;
-        _Float16 half = (_Float16)scale;
+        float stored = scale;
+        const uint16_t half = rounded_to_half(&stored);
         memcpy(&b[i].scale, &half, 2);
         for (int k = 0; k < 32; k++) {
             float y = scale > 0 ? (float)x[32 * i + k] * (1 / scale) : 0;
             b[i].code[k] = (int8_t)(y < 0 ? -floor(-(double)y + 0.5) : floor((double)y + 0.5));
-            x[32 * i + k] = (double)half * b[i].code[k];
+            x[32 * i + k] = (double)stored * b[i].code[k];
         }
     }
     return b;
