@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A positive number in the 16 bits of IEEE 754's binary16, ties to even; *x becomes what they mean.  (Not every compiler
- * has a type for it.) */
+/* A positive number in the 16 bits of IEEE 754's binary16, ties to even; *x becomes what they mean.  (Not every
+ * compiler has a type for it.) */
 static uint16_t rounded_to_half(float *x)
 {
     if (*x == 0) return 0;
