@@ -22,8 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OF_ORIGIN = 4, FACT_SETTINGS = OF_ORIGIN, FACT_STEP, FACT_WEIGHTS, FACT_ADAPTER, FACTS };
-enum { SETTINGS_BYTES = 1 << 14 };
+enum { FACT_DATA = 2, FACT_VAL_DATA, FACT_SETTINGS, FACT_STEP, FACT_WEIGHTS, FACT_ADAPTER, FACTS };
+enum { OF_ORIGIN = FACT_SETTINGS, SETTINGS_BYTES = 1 << 14 };
 static const char *const fact_names[FACTS] = {"description", "plan", "data",    "val_data",
                                               "settings",    "step", "weights", "adapter"};
 typedef struct Facts { /* of a rank: hashes, or 0 */
@@ -147,7 +147,7 @@ static _Noreturn void refuse_unlike(const Trainer *t, const Facts *all, int rank
         "let all ranks see one run folder (--out), and wait until it is there on all",
         "give all ranks the same files (--init): each reads its part of the parameters",
         "give all ranks the same files (--adapter): each reads its part of the parameters"};
-    const bool of_files = fact == 2 || fact == 3 || fact == FACT_WEIGHTS || fact == FACT_ADAPTER;
+    const bool of_files = fact == FACT_DATA || fact == FACT_VAL_DATA || fact == FACT_WEIGHTS || fact == FACT_ADAPTER;
     const char *setting = fact == FACT_SETTINGS ? unlike_setting(t, rank, all[0].host) : NULL;
     char never;
     Piece *none = must_alloc((size_t)gpus_of(t) * sizeof *none);
