@@ -106,12 +106,11 @@ static bool save_before_failing(int code, const char *text)
 {
     Training *r = evaluating;
     const Optimizer *o = &r->turns.at[0].optimizer;
-    (void)code, (void)text;
+    (void)text;
     before_failing(NULL);
+    if (code != EXIT_DATA) return false;
     if (o->average) show_trained(o, r->memory.params, r->memory.grads);
-    if (saved_step(r->saver) == r->at.step) return false;
-    save_run(r);
-    if (end_save(r->saver, true) && !save_fault(r->saver)) tell_saved(r);
+    save_before_end(r);
     return false;
 }
 

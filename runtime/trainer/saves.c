@@ -75,6 +75,15 @@ void tell_saved(const Training *r)
     note("step %lld is saved; to continue: `%s`", (long long)r->at.step, resume_command(r->t));
 }
 
+void save_before_end(Training *r)
+{
+    save_run(r);
+    (void)end_save(r->saver, true);
+    const Fault *f = saved_step(r->saver) == r->at.step ? NULL : save_fault(r->saver);
+    if (f) note("%s: %s; step %lld is not saved: %s", f->path, f->text, (long long)r->at.step, save_remedy(r->saver));
+    else tell_saved(r);
+}
+
 /* Saves an evaluation that a signal had interrupted and that the resumed run made: that step's checkpoint exists
  * already. */
 void save_evaluation(Training *r)

@@ -7,7 +7,8 @@
 void report_save(Training *r);           /* of the save that has ended; a failed one does not end the run */
 void save_run(Training *r);              /* begins one, unless this step is saved; no step may be under way */
 void save_last(Training *r);             /* waits for it; ends the program (3) if it fails */
-void tell_saved(const Training *r);      /* how to go on from the step that is saved, before the run ends with a fault */
+void save_before_end(Training *r);       /* of a run that ends with a fault: tells whether the step is saved */
+void tell_saved(const Training *r);      /* how to go on from it */
 void save_evaluation(Training *r);       /* of a step whose checkpoint is there already */
 
 #endif
