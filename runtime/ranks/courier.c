@@ -236,7 +236,10 @@ void end_courier(void)
     pthread_cond_signal(&courier.told);
     while (!courier.closed && !(courier.closing > 0 && seconds_now() - courier.closing > ranks_patience()))
         wait_a_while();
+    const bool closed = courier.closed;
     pthread_mutex_unlock(&courier.lock);
+    if (closed) pthread_join(courier.thread, NULL);
+    else pthread_detach(courier.thread);
 }
 
 /* ------------------------------------------------------------------ what others call */

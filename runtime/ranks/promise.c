@@ -5,6 +5,7 @@
 #include "base/words.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -168,13 +169,19 @@ void forget_promise(void)
 
 /* ------------------------------------------------------------------ this machine */
 
+static char own_host[4 * HOST_NAME_MAX + 5] = "unknown host"; /* printable_room() */
+
+static void ask_host_name(void)
+{
+    char raw[HOST_NAME_MAX + 1] = "";
+    if (gethostname(raw, sizeof raw - 1) == 0 && *raw) make_printable(own_host, raw, strlen(raw), "");
+}
+
 const char *host_name(void)
 {
-    static char name[4 * HOST_NAME_MAX + 5]; /* printable_room() */
-    char raw[HOST_NAME_MAX + 1] = "";
-    if (gethostname(raw, sizeof raw - 1) != 0 || !*raw) return "unknown host";
-    make_printable(name, raw, strlen(raw), "");
-    return name;
+    static pthread_once_t asked = PTHREAD_ONCE_INIT;
+    pthread_once(&asked, ask_host_name);
+    return own_host;
 }
 
 /* The start of the kernel, and the name space of processes. */

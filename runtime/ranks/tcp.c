@@ -107,11 +107,11 @@ static bool tell_all_where(Meeting *m)
     return true;
 }
 
-static bool is_wired(Meeting *m)
+static int first_not_wired(const Meeting *m)
 {
     for (int i = 0; i < m->p.ranks * CHANNELS; i++)
-        if (i / CHANNELS != m->p.rank && m->socket[i] == NONE) return false;
-    return true;
+        if (i / CHANNELS != m->p.rank && m->socket[i] == NONE) return i / CHANNELS;
+    return NONE;
 }
 
 static const Greeting *first_not_ready(const Meeting *m)
@@ -123,7 +123,7 @@ static const Greeting *first_not_ready(const Meeting *m)
 
 static bool let_all_go(Meeting *m)
 {
-    while (first_not_ready(m) || !is_wired(m)) {
+    while (first_not_ready(m) || first_not_wired(m) != NONE) {
         const Greeting *late = first_not_ready(m);
         if (seconds_now() > m->until)
             return refuse_meeting(m,
@@ -227,6 +227,15 @@ static bool await_rank_0(Meeting *m)
                    m->member[0].said.host, seconds_now() - m->since));
 }
 
+static bool await_wires(Meeting *m)
+{
+    const int late = first_not_wired(m);
+    if (seconds_now() < m->until) return look_around(m, 0.2);
+    return refuse_meeting(m,
+                          text_of("rank %d, on %.*s, has not reached this rank in %.0f s; it may hang, or its machine",
+                                  late, HOST, m->table[late].host, seconds_now() - m->since));
+}
+
 static bool follow_rank_0(Meeting *m)
 {
     m->port = m->p.own_port;
@@ -240,8 +249,8 @@ static bool follow_rank_0(Meeting *m)
         if (!await_rank_0(m)) return false;
     m->until = m->since + time_to_meet();
     if (!connect_all(m)) return false;
-    while (!is_wired(m))
-        if (!await_rank_0(m)) return false;
+    while (first_not_wired(m) != NONE)
+        if (!await_wires(m)) return false;
     if (!tell_member(m, m->member[0].socket, NOTICE_READY, "")) return false;
     while (!m->go)
         if (!await_rank_0(m)) return false;

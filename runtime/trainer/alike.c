@@ -68,20 +68,26 @@ static void add_pieces_of(Hash *h, const char *path)
     close(fd);
 }
 
-static int is_shown(const struct dirent *e) { return e->d_name[0] != '.'; }
+static int has_tensors(const struct dirent *e)
+{
+    static const char ending[] = ".safetensors";
+    const size_t n = strlen(e->d_name), of = sizeof ending - 1;
+    return (n > of && strcmp(e->d_name + n - of, ending) == 0) || strcmp(e->d_name, "adapter_config.json") == 0;
+}
 
-/* Of a file, or of the files of a folder, of which each rank reads its part. */
-static uint64_t hash_of_read(const Trainer *t, const char *path)
+/* Of a file, of the files that an index names, or of an adapter's folder, of which each rank reads its part. */
+static uint64_t hash_of_files(const Trainer *t, const char *path)
 {
     struct dirent **entry = NULL;
     Hash h;
     if (!path || !shards_parameters(t) || t->model->device) return 0;
+    const char *ending = strrchr(path, '.');
+    const char *folder = ending && strcmp(ending, ".json") == 0 ? folder_of(path) : path;
     hash_start(&h);
     add_pieces_of(&h, path);
-    const int n = scandir(path, &entry, is_shown, alphasort);
+    const int n = scandir(folder, &entry, has_tensors, alphasort);
     for (int i = 0; i < n; i++) {
-        hash_add(&h, entry[i]->d_name, strlen(entry[i]->d_name));
-        add_pieces_of(&h, text_of("%s/%s", path, entry[i]->d_name));
+        add_pieces_of(&h, text_of("%s/%s", folder, entry[i]->d_name));
         free(entry[i]);
     }
     free(entry);
@@ -95,8 +101,8 @@ static Facts facts_of(const Trainer *t, Data *d, int64_t step)
     json_t *settings = settings_with_seed(t);
     f.of[FACT_SETTINGS] = hash_of_json(settings);
     f.of[FACT_STEP] = (uint64_t)step;
-    f.of[FACT_WEIGHTS] = hash_of_read(t, t->weights);
-    f.of[FACT_ADAPTER] = hash_of_read(t, t->adapter);
+    f.of[FACT_WEIGHTS] = hash_of_files(t, t->weights);
+    f.of[FACT_ADAPTER] = hash_of_files(t, t->adapter);
     json_decref(settings);
     snprintf(f.host, sizeof f.host, "%s", host_name());
     return f;
@@ -104,8 +110,9 @@ static Facts facts_of(const Trainer *t, Data *d, int64_t step)
 
 /* ------------------------------------------------------------------ what differs */
 
-/* "lr 0.01, and rank 0, on HOST, has 0.02": by rank 0, which gets the settings of that rank; others: NULL. */
-static const char *unlike_setting(const Trainer *t, int rank, const char *host)
+/* "lr 0.01, and rank 0, on HOST, has 0.02": by rank 0, which gets the settings of that rank, unless texts in them are
+ * long; else NULL. */
+static const char *differing_setting(const Trainer *t, int rank, const char *host)
 {
     char *text = must_alloc(SETTINGS_BYTES);
     Piece *piece = must_alloc((size_t)gpus_of(t) * sizeof *piece);
@@ -113,8 +120,7 @@ static const char *unlike_setting(const Trainer *t, int rank, const char *host)
     const char *key, *found = NULL;
     if (t->rank == rank) {
         char *all = json_dumps(own, JSON_COMPACT | JSON_REAL_PRECISION(17));
-        bug_if(strlen(all) >= SETTINGS_BYTES);
-        snprintf(text, SETTINGS_BYTES, "%s", all);
+        if (strlen(all) < SETTINGS_BYTES) strcpy(text, all);
         piece[0] = (Piece){.out = text, .out_bytes = SETTINGS_BYTES};
         free(all);
     }
@@ -125,9 +131,7 @@ static const char *unlike_setting(const Trainer *t, int rank, const char *host)
     {
         json_t *its = json_object_get(other, key);
         if (!its || json_equal(its, value) || found) continue;
-        found =
-            text_of("%s %s, and rank 0, on %s, has %s", key, json_dumps(its, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)),
-                    host, json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9)));
+        found = text_of("%s %s, and rank 0, on %s, has %s", key, exact_text(its), host, exact_text(value));
     }
     json_decref(other);
     json_decref(own);
@@ -148,7 +152,8 @@ static _Noreturn void refuse_unlike(const Trainer *t, const Facts *all, int rank
         "give all ranks the same files (--init): each reads its part of the parameters",
         "give all ranks the same files (--adapter): each reads its part of the parameters"};
     const bool of_files = fact == FACT_DATA || fact == FACT_VAL_DATA || fact == FACT_WEIGHTS || fact == FACT_ADAPTER;
-    const char *setting = fact == FACT_SETTINGS ? unlike_setting(t, rank, all[0].host) : NULL;
+    const char *what_to_do = remedy[fact == FACT_WEIGHTS && t->resume ? FACT_STEP : fact];
+    const char *setting = fact == FACT_SETTINGS ? differing_setting(t, rank, all[0].host) : NULL;
     char never;
     Piece *none = must_alloc((size_t)gpus_of(t) * sizeof *none);
     none[0] = (Piece){.in = &never, .in_bytes = 1};
@@ -159,7 +164,7 @@ static _Noreturn void refuse_unlike(const Trainer *t, const Facts *all, int rank
     fail(of_files ? EXIT_DATA : EXIT_USAGE, NULL,
          "rank %d of %d, on %s, does not have the %s of rank 0, on %s (hashes %016llx and %016llx); %s", rank,
          gpus_of(t), all[rank].host, fact_names[fact], all[0].host, (unsigned long long)all[rank].of[fact],
-         (unsigned long long)all[0].of[fact], remedy[fact]);
+         (unsigned long long)all[0].of[fact], what_to_do);
 }
 
 /* ------------------------------------------------------------------ all ranks */

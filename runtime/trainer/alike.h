@@ -6,7 +6,7 @@
 
 struct Data;
 
-/* Ranks that began by themselves compare what they have, by hash.  Ends the program (2; 3: other data or weights) in all
+/* Ranks compare what they have, by hash.  Ends the program (2; 3: other data or weights) in all
  * ranks if one differs from rank 0: rank 0 names it, what differs, and of settings the values. */
 void check_alike(const Trainer *t, struct Data *d, int64_t step);
 

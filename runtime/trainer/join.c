@@ -1,4 +1,4 @@
-/* join.c: ranks on processors: how they find each other, whether they are of one kind, and what ends them.
+/* join.c: ranks on processors: how they find each other, and what ends them.
  *
  * Processes that mpirun or srun started join by MPI, those of torchrun, and with LATHE_RANKS=slurm those of srun, over
  * TCP, before they read anything; those of --ranks N are forked once the data is open, and share wires.  A rank that
@@ -106,8 +106,9 @@ static bool tell_and_save(int code, const char *text)
     static enum { NEW, PRINTED, SILENT } state;
     static double until;
     if (state == NEW) {
-        until = seconds_now() + (called ? 0 : 0.3); /* launchers pass on what is printed while ranks live */
         state = prints_failure() ? PRINTED : SILENT;
+        /* launchers pass on what is printed while ranks live; another thread may be about to print */
+        until = seconds_now() + (called && state == PRINTED ? 0 : 0.3);
         if (state == PRINTED) show(stderr, "trainer: error: %s\n", text);
     }
     const bool saving = joined->rank == 0 && save_runs(joined->saver);

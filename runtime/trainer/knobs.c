@@ -301,8 +301,7 @@ json_t *turn_recipe_json(const Lathe_recipe *r)
     return all;
 }
 
-/* The shortest text that is read back as the same number. */
-static char *exact_text(const json_t *value)
+char *exact_text(const json_t *value)
 {
     double x = json_real_value(value);
     char *text = json_is_real(value) ? text_of("%g", x) : value_text(value);

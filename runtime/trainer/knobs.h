@@ -23,6 +23,7 @@ const char *optimizer_word(Lathe_optimizer kind);       /* as --set has it; NULL
 bool is_setting(const char *name);                      /* whether --set takes the name, in any trainer */
 bool was_set(const Trainer *t, const char *name);       /* by an option or --set */
 Words settings_given(const Trainer *t);                 /* their names */
+char *exact_text(const json_t *value);                  /* of a setting: the shortest that is read back as the same */
 char *data_settings(const Trainer *t);                  /* " --set order=epochs", unless the model has them, for a shell */
 void print_knobs(FILE *f, const Lathe_recipe *r, bool turns); /* name, value, meaning: one a line; turns: not what
                                                                  each has for itself */

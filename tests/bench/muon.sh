@@ -8,12 +8,12 @@
 # held-out tenth. Times of steps: `trainer bench`, both in turn, medians of five. When other programs run, losses stay the
 # same, and times do not: give the machine to the last part.
 set -eu
+mkdir -p "${1:?a folder for builds, runs and results}/runs"
+work=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
-work=${1:?a folder for builds, runs and results}
 lathe=${BUILD:-build}/lathe
 data=${LATHE_DATA:-../shared/data}/tinyshakespeare.txt
 [ -e "$data" ] || { echo "no $data"; exit 77; }
-mkdir -p "$work/runs"
 
 for optimizer in adamw muon; do
     steps=1000

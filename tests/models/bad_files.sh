@@ -4,6 +4,7 @@
 set -eu
 . tests/models/common
 must "$LATHE" build tests/models/snapshots.lua -o "$TMP/built"
+must "$LATHE" build tests/models/snapshots.lua --set ema=0.9 -o "$TMP/averaging"
 must ${CC:-cc} tests/models/draw_pictures.c -o "$TMP/draw" -ljpeg -lpng
 trainer="$TMP/built/trainer"
 cd "$TMP"
@@ -39,11 +40,18 @@ must "$trainer" eval --out a --set bad_records=5
 grep -q "^over $((15 - left)) pictures, chosen by their names$" said || tell "how many are evaluated"
 must "$trainer" train --data colours --val-data bad --out d --set bad_records=5 --steps 20
 grep -q 'note: 5 of the 60 pictures to evaluate cannot be read' said || tell "those of --val-data"
-# One too many of those to evaluate ends the run; what it has trained is saved.
-refuse 3 'bad_records allows only 4 such pictures' "$trainer" train --data colours --val-data bad --out e --set bad_records=4 --set eval_every=0 --steps 20
-grep -q 'note: step 20 is saved; to continue' said || tell "its steps are lost"
-must "$trainer" train --resume --out e --set bad_records=5
-cmp d/model.safetensors e/model.safetensors || tell "other bits after an evaluation that failed"
+# One too many of those to evaluate ends the run; what it has trained is saved, not the mean that is evaluated.
+mean='--data colours --val-data bad --set eval_every=10 --steps 20'
+# shellcheck disable=SC2086
+{
+    must averaging/trainer train $mean --set bad_records=5 --out mean
+    refuse 3 'bad_records allows only 4 such pictures' averaging/trainer train $mean --set bad_records=4 --out few
+}
+grep -q 'note: step 10 is saved; to continue' said || tell "its steps are lost"
+must averaging/trainer train --resume --out few --set bad_records=5
+for file in model trained optimizer; do
+    cmp mean/checkpoints/step-20/$file.safetensors few/checkpoints/step-20/$file.safetensors || tell "other bits after an evaluation that failed"
+done
 cp -r bad/red none && for file in none/*; do head -c 100 "$file" >x && cp x "$file"; done
 mkdir all && mv none all/red
 refuse 3 'no other of this batch can be read either' "$trainer" train --data all --val-fraction 0 --out no --set bad_records=100

@@ -64,6 +64,9 @@ says 'continues after step 40 of 60' err
 works "$toy" $train --steps 60 --out again --resume=auto
 [ -e again/checkpoints/step-60 ] && [ ! -e again/before-1 ] && ok 'one run' || wrong 'another run was begun'
 
+works "$toy" train --data t.txt --steps 2 --set local_steps=5 --out alone
+says 'local_steps=5 changes nothing: there is one rank' err
+
 # Commands that share no work are not started by launchers.
 refuses 2 'mpirun has started 2 of .*toy_model eval.: ranks share the work of train alone; .* unset PMI_RANK' env PMI_RANK=0 PMI_SIZE=2 "$toy" eval --data t.txt --out again
 works env PMI_RANK=0 PMI_SIZE=1 "$toy" eval --data t.txt --out again

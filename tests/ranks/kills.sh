@@ -52,8 +52,11 @@ all=$(sums whole)
 # named CODE: does it say which rank?  MPICH's mpirun kills the others before one can speak, and says so.  Before ranks have met
 # over TCP only what started them can know that one has ended.
 named() {
-    if [ $early = 0 ]; then
-        [ $signal != STOP ] || ! grep -q "the ranks have not found each other for 24 s\|rank 0 has waited .* for ranks\{0,1\} [0-9, ]*$rank[, ]\|rank $rank.*, on .*, has not \(let this rank begin\|reached all other ranks\)" said || return 0
+    if [ $began = 0 ]; then
+        if [ $signal = STOP ]; then
+            ! grep -q "the ranks have not found each other for 24 s\|rank 0 has waited .* for ranks\{0,1\} [0-9, ]*$rank[, ]\|error: rank $rank, on [^,]*, has not reached\|error: rank $rank of 3.*, on [^,]*, has not reached" said || return 0
+            [ "$rank" != 0 ] || ! grep -q "error: rank 0, on [^,]*, has not let this rank begin" said || return 0
+        fi
         grep -q '^run: ' said || ! grep -q "^as_torchrun: rank $rank (process $victim) ended" said || return 0
     fi
     case $signal in
@@ -76,10 +79,10 @@ one_kill() {    # RUN
     setsid $before "$toy" $train --out "$work/$1" --resume=auto --save-every $every $after >said 2>&1 </dev/null &
     launched=$!
     below 10
-    early=$drawn patience=300
-    [ $early = 0 ] || for i in $(seq 200); do ! grep -q '^run: ' said || break; sleep 0.05; done
-    grep -q '^run: ' said || early=0
-    [ $early$signal != 0STOP ] || patience=700  # ranks that have not found each other say so after 8 times LATHE_RANK_PATIENCE
+    began=$drawn patience=300   # 0: within its first second
+    [ $began = 0 ] || for i in $(seq 200); do ! grep -q '^run: ' said || break; sleep 0.05; done
+    grep -q '^run: ' said || began=0
+    [ $began$signal != 0STOP ] || patience=700  # ranks that have not found each other say so after 8 times LATHE_RANK_PATIENCE
     below 900
     sleep "0.$(printf %03d $drawn)"
     if [ $rank = parent ]; then victim=$launched; else victim=$(rank_process $way "$1" $rank); fi
@@ -89,7 +92,9 @@ one_kill() {    # RUN
     fi
     from=$(date +%s)
     for i in $(seq $patience); do kill -0 $launched 2>/dev/null || break; sleep 0.05; done
-    if [ $signal = STOP ] && grep -q 'step 600: saved' said && kill -CONT $victim 2>/dev/null; then # all is done, and no rank waits for it
+    over=
+    if [ $signal = STOP ] && kill -0 $launched 2>/dev/null && grep -q 'step 600: saved' said && kill -CONT $victim 2>/dev/null; then
+        over=yes    # all was done, and no rank waited for the one that was stopped
         for i in $(seq 100); do kill -0 $launched 2>/dev/null || break; sleep 0.05; done
     fi
     took=$(($(date +%s) - from))
@@ -99,6 +104,9 @@ one_kill() {    # RUN
     for i in $(seq 40); do left=$(ranks_of_run "$1") || break; sleep 0.05; done
     what="$way, $signal to rank $rank, code $code, $took s"
     if [ -n "$left" ]; then wrong "$what: processes are left: $left"; kill -KILL $left; fi
+    [ -z "$over" ] || [ $code = 0 ] || wrong "$what: all was saved"
+    [ $signal$began != STOP0 ] || sed -i "/^as_torchrun: killed rank $rank /d" said
+    ! grep '^as_torchrun: killed' said || wrong "$what: that rank hung"
     [ $rank = parent ] || [ $code = 0 ] || named $code || { wrong "$what: not named"; sed 's/^/    | /' said | tail -n 25; }
     [ "$way$signal" != wiresKILL ] || [ $rank = parent ] || [ $code = 6 ] || [ $code = 0 ] || wrong "$what: expected 6"
     [ "$(grep -c 'trainer: error' said)" -le 1 ] || { wrong "$what: said more than once"; sed 's/^/    | /' said | grep error; }

@@ -92,7 +92,7 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
         head -c 400000 /dev/zero | dd of="$TMP/hf.other/model.safetensors" bs=1000 seek=100 conv=notrunc 2>"$TMP/said"
         one="$TMP/gpt/trainer train $data $usual --out $TMP/none --init"
         got=0
-        $two $one "$TMP/hf" : -n 1 $one "$TMP/hf.other" >"$TMP/said" 2>&1 || got=$?
+        timeout 120 $two $one "$TMP/hf" : -n 1 $one "$TMP/hf.other" >"$TMP/said" 2>&1 || got=$?
         [ $got = 3 ] && grep -q 'rank 1 of 2, on .*, does not have the weights of rank 0' "$TMP/said" || tell "other weights, exit code $got"
     fi
     # frozen parameters stay whole
@@ -124,6 +124,8 @@ usual='--steps 4 --set eval_every=2 --set clip=0.5 --val-fraction 0.1'
         [ "$(sed -n 's/.*(\([0-9,]*\) bytes).*/\1/p' "$TMP/said" | tr -d ,)" = $((4 * planned)) ] || tell "not four times the $planned bytes of the plan"
     }
     must "$LATHE" build $deep --shard-parameters -o "$TMP/deep"
+    must "$LATHE" plan $deep --shard-parameters
+    grep -q '^one rank keeps all parameters; --ranks N' "$TMP/said" || tell "the plan of one rank as if it were one of several"
     data="--data $TMP/text.txt"
     as_planned lora $lora
     as_planned deep $deep
