@@ -187,7 +187,7 @@ static Word own_beat(void)
 {
     Word w = {.kind = WORD_BEAT, .rank = beats.carrier->rank, .action = atomic_load(&beats.action)};
     w.step = atomic_load(&beats.step);
-    w.since = beats.now - atomic_load(&beats.since);
+    w.since = seconds_now() - atomic_load(&beats.since);
     snprintf(w.host, sizeof w.host, "%s", host_name());
     return w;
 }

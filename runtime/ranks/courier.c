@@ -203,7 +203,7 @@ static void *carry(void *unused)
     for (bool busy = true;;) {
         if (!is_ending() || busy) busy = carry_all();
         const Beat_state state = beat(is_ending() && !busy);
-        if (state == BEATS_FAILED) end_with_failure();
+        if (state == BEATS_FAILED) end_with_failure(), pthread_detach(pthread_self());
         if (state == BEATS_ENDED) close_carrier();
         if (state == BEATS_FAILED || state == BEATS_ENDED || state == BEATS_PARTED) break;
         if (busy) c->pause(0.001);
@@ -236,8 +236,9 @@ void end_courier(void)
     pthread_cond_signal(&courier.told);
     while (!courier.closed && !(courier.closing > 0 && seconds_now() - courier.closing > ranks_patience()))
         wait_a_while();
-    const bool closed = courier.closed;
+    const bool closed = courier.closed, failed = courier.failed; /* then it has detached itself */
     pthread_mutex_unlock(&courier.lock);
+    if (failed) return;
     if (closed) pthread_join(courier.thread, NULL);
     else pthread_detach(courier.thread);
 }
