@@ -76,12 +76,7 @@ struct Sim_moment {
 cudaError_t sim_refuse(cudaError_t error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 cudaError_t sim_unready(void);                 /* cudaErrorNotReady, which cudaGetLastError tells of as of others */
 cudaError_t sim_refused(cudaError_t error);    /* the same of any */
-bool sim_running(void);                        /* a kernel's thread has the CPU */
-Sim_moment sim_now(void);
-bool sim_ordered(const Sim_moment *before);    /* has this thread seen what another of its block did then? */
-bool sim_seen(const Sim_moment *before);       /* or of another block? */
-uint32_t sim_first_block(void);                /* of this launch */
-bool sim_own_memory(const void *at);           /* stacks, arguments, threadIdx and the like */
+bool sim_seen(const Sim_moment *before);       /* has this thread seen what one of another block did then? */
 /* Puts work into a stream, or into what it is captured for; does it at once in the default stream. */
 cudaError_t sim_enqueue(cudaStream_t stream, const char *name, std::function<cudaError_t(void)> work);
 void sim_invalidate(cudaStream_t stream);      /* what it is captured for, without a word */

@@ -1,6 +1,6 @@
 /* sim_memory.cc: the simulator's memory: allocations, shared memory, and a record of who touched which byte last.  Compiled
  * without -fsanitize=thread and bounds; the __tsan and __ubsan functions below are what those put into kernels. */
-#include "sim.h"
+#include "sim_threads.h"
 
 #include <algorithm>
 #include <stdio.h>
@@ -221,7 +221,7 @@ static const char *nearest_allocation(const char *at, size_t *apart, bool *behin
 /* Of this launch (shared memory: of this block), by another thread, and nothing between them. */
 static bool meets(const Region *r, const Sim_moment *m, const Sim_moment *now)
 {
-    if (r->shared ? m->block != now->block : m->block < sim_first_block()) return false;
+    if (r->shared ? m->block != now->block : m->block < sim.first_block) return false;
     if (m->atomic && now->atomic) return false;
     if (m->block != now->block) return !sim_seen(m);
     return m->thread != now->thread && !sim_ordered(m);
@@ -250,7 +250,8 @@ static void check(Region *r, Record *b, size_t i, size_t n, bool write, const Si
     b->read = *now;
 }
 
-static void touch(const void *address, size_t bytes, bool write, bool atomic)
+/* Inline: most calls say how many bytes. */
+static inline __attribute__((always_inline)) void touch(const void *address, size_t bytes, bool write, bool atomic)
 {
     const char *at = (const char *)address;
     if (!sim_running() || sim_own_memory(at)) return;

@@ -1,6 +1,6 @@
 /* sim_tensor.cc: the simulator's matrix instructions of a warp, and copies that are on their way.  Compiled without
  * -fsanitize=thread. */
-#include "sim.h"
+#include "sim_threads.h"
 #include "sim_tensor.h"
 
 #include <string.h>

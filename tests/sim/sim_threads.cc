@@ -15,8 +15,8 @@ uint3 threadIdx __attribute__((section("sim_words"))) = {0, 0, 0};
 uint3 blockIdx __attribute__((section("sim_words"))) = {0, 0, 0};
 dim3 blockDim __attribute__((section("sim_words")));
 dim3 gridDim __attribute__((section("sim_words")));
-extern "C" char __start_sim_words[] __attribute__((visibility("hidden")));
-extern "C" char __stop_sim_words[] __attribute__((visibility("hidden")));
+
+struct Sim sim;
 
 /* ------------------------------------------------------------------ fibers */
 
@@ -47,56 +47,32 @@ static void make_context(Context *c, char *stack, size_t bytes, void (*start)(vo
 }
 #endif
 
-enum { STACK = 64 * 1024, PAGE = 4096, MOST_FIBERS = SIM_MOST_THREADS + SIM_PROCESSORS * SIM_THREADS_A_PROCESSOR };
+enum { PAGE = 4096 };
 static const uint64_t untouched = 0x1badcafe2badcafe;
 
 /* One for each thread of a block; the lowest page of each cannot be touched, so an overflow stops the program.  Behind them
  * those of cooperative launches, whose lowest word is looked at: a page for each would be more than a process may have. */
-static char *all_stacks;
-
-static char *stacks(void)
+static char *new_stacks(void)
 {
-    if (all_stacks) return all_stacks;
-    size_t bytes = (size_t)STACK * MOST_FIBERS;
-    char *all = (char *)mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *all = (char *)mmap(NULL, SIM_STACKS, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED) abort();
-    for (size_t i = 0; i < SIM_MOST_THREADS; i++) mprotect(all + i * STACK, PAGE, PROT_NONE);
-    return all_stacks = all;
+    for (size_t i = 0; i < SIM_MOST_THREADS; i++) mprotect(all + i * SIM_STACK, PAGE, PROT_NONE);
+    return all;
 }
 
 /* Each guarded stack is two mappings, of which a process may have 65,530: a library that is closed gives its own back. */
 __attribute__((destructor)) static void free_stacks(void)
 {
-    if (all_stacks) munmap(all_stacks, (size_t)STACK * MOST_FIBERS);
+    if (sim.stacks) munmap(sim.stacks, SIM_STACKS);
 }
 
-char *stack_of_slot(size_t slot) { return stacks() + slot * STACK; }
+char *stack_of_slot(size_t slot)
+{
+    if (!sim.stacks) sim.stacks = new_stacks();
+    return sim.stacks + slot * SIM_STACK;
+}
 
 /* ------------------------------------------------------------------ state */
-
-struct Sim sim;
-
-bool sim_running(void) { return sim.threads && sim.now >= 0; } /* not before main, where `now` is not set yet */
-uint32_t sim_first_block(void) { return sim.first_block; }
-
-bool sim_own_memory(const void *at)
-{
-    const char *p = (const char *)at, *all = stacks(), *arguments = (const char *)sim.arguments;
-    return (p >= all && p < all + (size_t)STACK * MOST_FIBERS) ||
-           (p >= __start_sim_words && p < __stop_sim_words) || (p >= arguments && p < arguments + sim.argument_bytes);
-}
-
-Sim_moment sim_now(void)
-{
-    return {sim.block, sim.barriers, sim.thread[sim.now].clock[sim.now % SIM_WARP], (uint16_t)sim.now, false, false};
-}
-
-bool sim_ordered(const Sim_moment *before)
-{
-    bool same_warp = before->thread / SIM_WARP == sim.now / SIM_WARP;
-    return before->barriers < sim.barriers ||
-           (same_warp && before->clock < sim.thread[sim.now].clock[before->thread % SIM_WARP]);
-}
 
 static void join(Seen *seen, const Seen &more)
 {
@@ -291,7 +267,7 @@ static void finish_warp(Thread *warp, int lanes, unsigned mask)
         if (!(mask >> l & 1)) continue;
         votes |= (unsigned)(warp[l].value & 1) << l;
         meet = warp[l].op == SIM_SYNCWARP;
-        for (int k = 0; k < SIM_WARP; k++) seen[k] = std::max(seen[k], warp[l].clock[k]);
+        for (int k = 0; k < SIM_WARP && meet; k++) seen[k] = std::max(seen[k], warp[l].clock[k]);
     }
     for (int l = 0; l < lanes; l++)
         if (mask >> l & 1) answers[l] = answer(warp, l, lanes, votes);
@@ -380,10 +356,10 @@ static void fiber(void)
 void run_thread(int i)
 {
     Thread *t = &sim.thread[i];
-    char *stack = sim.stack + (size_t)i * STACK;
+    char *stack = sim.stack + (size_t)i * SIM_STACK;
     bool watched = !sim.blocks.empty();
     if (t->state == NEW) {
-        make_context(&t->context, stack, STACK, fiber);
+        make_context(&t->context, stack, SIM_STACK, fiber);
         if (watched) memcpy(stack, &untouched, sizeof untouched);
     }
     t->state = READY;

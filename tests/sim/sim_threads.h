@@ -1,4 +1,5 @@
-/* sim_threads.h: what the simulator's threads (sim_threads.cc) and launches (sim_launch.cc) share. */
+/* sim_threads.h: what the simulator's threads (sim_threads.cc) and launches (sim_launch.cc) share, and what is asked at every
+ * access to memory. */
 #ifndef SIM_THREADS_H
 #define SIM_THREADS_H
 
@@ -43,8 +44,15 @@ struct Block {
     bool done;
 };
 
+enum {
+    SIM_STACK = 64 * 1024,          /* bytes of a thread's */
+    SIM_MOST_STACKS = SIM_MOST_THREADS + SIM_PROCESSORS * SIM_THREADS_A_PROCESSOR
+};
+static const size_t SIM_STACKS = (size_t)SIM_STACK * SIM_MOST_STACKS;
+
 extern struct Sim {
     Thread *thread;                 /* of the block that runs */
+    char *stacks;                   /* of all that can be there at once; NULL: none was wanted yet */
     char *stack;                    /* of its first thread */
     int threads;                    /* of a block */
     std::vector<Block> blocks;      /* of a cooperative launch; else empty */
@@ -65,7 +73,33 @@ extern struct Sim {
     std::string report;
     Sim_order order;
     std::mt19937 random;
-} sim;
+} sim __attribute__((visibility("hidden")));
+extern "C" char __start_sim_words[] __attribute__((visibility("hidden"))); /* threadIdx and the like */
+extern "C" char __stop_sim_words[] __attribute__((visibility("hidden")));
+
+/* Does a kernel's thread have the CPU?  Not before main, where `now` is not set yet. */
+static inline bool sim_running(void) { return sim.threads && sim.now >= 0; }
+
+/* Stacks, arguments, threadIdx and the like. */
+static inline bool sim_own_memory(const void *at)
+{
+    size_t p = (size_t)at;
+    return p - (size_t)sim.stacks < SIM_STACKS || p - (size_t)sim.arguments < sim.argument_bytes ||
+           p - (size_t)__start_sim_words < (size_t)(__stop_sim_words - __start_sim_words);
+}
+
+static inline Sim_moment sim_now(void)
+{
+    return {sim.block, sim.barriers, sim.thread[sim.now].clock[sim.now % SIM_WARP], (uint16_t)sim.now, false, false};
+}
+
+/* Has this thread seen what another of its block did then? */
+static inline bool sim_ordered(const Sim_moment *before)
+{
+    bool same_warp = before->thread / SIM_WARP == sim.now / SIM_WARP;
+    return before->barriers < sim.barriers ||
+           (same_warp && before->clock < sim.thread[sim.now].clock[before->thread % SIM_WARP]);
+}
 
 char *stack_of_slot(size_t slot);               /* one for each thread that can be there at once */
 void run_thread(int i);                         /* until it has to wait, or returns */
