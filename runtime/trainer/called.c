@@ -146,8 +146,7 @@ void fork_ranks(Trainer *t, Called *c, void (*forked)(void *with), void *with)
     sigemptyset(&signals);
     for (const int *s = (const int[]){SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGCHLD, 0}; *s; s++) sigaddset(&signals, *s);
     omp_pause_resource_all(omp_pause_hard); /* OpenMP's threads do not survive a fork, and it would wait for them */
-    setenv("OMP_PROC_BIND", "false",
-           1); /* read again in a child by LLVM's, which ends one whose threads it would bind */
+    setenv("OMP_PROC_BIND", "false", 1);    /* LLVM's reads it again in a child, and ends one that it would bind */
     fflush(NULL);
     sigprocmask(SIG_BLOCK, &signals, &before);
     for (int k = 0; k < gpus_of(t); k++) {

@@ -166,6 +166,15 @@ mixed='--steps 9 --set eval_every=3 --set mixup=0.4 --set cutmix=1'
     kind arrays 2 12 models/vit.lua --set side=6 --set layers=1 --set width=16 --set heads=1 --set varied=true --set mixup=0.4 -- $mixed
 }
 
+# ---- a trainer of clang's: with as many threads as there are cores LLVM's OpenMP would bind those of each rank
+if echo 'int main(void) { return 0; }' | clang -fopenmp -x c - -o "$TMP/empty" >"$TMP/said" 2>&1; then
+    (CC=clang && export CC && built clang models/mlp.lua --set batch=6)
+    data="--data $TMP/table.csv"
+    (unset OMP_NUM_THREADS && run clang clang.2 --ranks 2 --steps 2)
+else
+    echo 'without clang and its OpenMP, which are missing'
+fi
+
 # ---- in the long form: pairs in epochs, Muon, Lion, 3 and 4 ranks
 [ -n "${LATHE_LONG:-}" ] || exit 0
 awk 'BEGIN { print "source\ttarget"; for (i = 0; i < 303; i++) print i "\tno " (i % 2 ? "yes" : "no") }' >"$TMP/pairs.tsv"
