@@ -180,6 +180,7 @@ fi
 awk 'BEGIN { print "source\ttarget"; for (i = 0; i < 303; i++) print i "\tno " (i % 2 ? "yes" : "no") }' >"$TMP/pairs.tsv"
 # shellcheck disable=SC2086
 {
+    data="--data $TMP/text.txt"
     kind muon 2 4 models/gpt.lua $small --set optimizer=muon -- $usual
     data="--data $TMP/pairs.tsv"    # by SGD: biases of keys have no gradient, and AdamW makes updates of what rounding leaves
     kind pairs 2 4 tests/models/pairs.lua --set vocab=259 --set width=16 --set source_seq=8 --set seq=10 -- --steps 5 --set eval_every=2 --set optimizer=sgd --set momentum=0.9
