@@ -229,11 +229,14 @@ static bool await_rank_0(Meeting *m)
 
 static bool await_wires(Meeting *m)
 {
-    const int late = first_not_wired(m);
-    if (seconds_now() < m->until) return look_around(m, 0.2);
-    return refuse_meeting(m,
-                          text_of("rank %d, on %.*s, has not reached this rank in %.0f s; it may hang, or its machine",
-                                  late, HOST, m->table[late].host, seconds_now() - m->since));
+    for (int late; (late = first_not_wired(m)) != NONE;) {
+        if (seconds_now() > m->until)
+            return refuse_meeting(
+                m, text_of("rank %d, on %.*s, has not reached this rank in %.0f s; it may hang, or its machine", late,
+                           HOST, m->table[late].host, seconds_now() - m->since));
+        if (!look_around(m, 0.2)) return false;
+    }
+    return true;
 }
 
 static bool follow_rank_0(Meeting *m)
@@ -248,9 +251,7 @@ static bool follow_rank_0(Meeting *m)
     while (!m->told)
         if (!await_rank_0(m)) return false;
     m->until = m->since + time_to_meet();
-    if (!connect_all(m)) return false;
-    while (first_not_wired(m) != NONE)
-        if (!await_wires(m)) return false;
+    if (!connect_all(m) || !await_wires(m)) return false;
     if (!tell_member(m, m->member[0].socket, NOTICE_READY, "")) return false;
     while (!m->go)
         if (!await_rank_0(m)) return false;

@@ -6,7 +6,6 @@
 #include "base/words.h"
 #include "data/data.h"
 #include "ranks/courier.h"
-#include "trainer/checkpoint.h"
 #include "trainer/gathers.h"
 #include "trainer/join.h"
 #include "trainer/knobs.h"
@@ -160,7 +159,7 @@ static _Noreturn void refuse_unlike(const Trainer *t, const Facts *all, int rank
     if (is_follower(t)) must_go_on(exchange(none)); /* until rank 0 has said it */
     if (setting)
         fail(EXIT_USAGE, NULL, "rank %d of %d, on %s, has %s; %s", rank, gpus_of(t), all[rank].host, setting,
-             remedy[fact]);
+             what_to_do);
     fail(of_files ? EXIT_DATA : EXIT_USAGE, NULL,
          "rank %d of %d, on %s, does not have the %s of rank 0, on %s (hashes %016llx and %016llx); %s", rank,
          gpus_of(t), all[rank].host, fact_names[fact], all[0].host, (unsigned long long)all[rank].of[fact],

@@ -21,7 +21,6 @@ static void report_saved(Training *r)
     if (link) report_text(&r->report, "note: %s %s; Lathe itself does not need this link", link->path, link->text);
 }
 
-/* Reports the save that has ended.  A failed one does not end the run: the next may succeed. */
 void report_save(Training *r)
 {
     const Fault *f = save_fault(r->saver);
@@ -53,7 +52,6 @@ void save_run(Training *r)
     r->report.spent.saving += seconds_now() - from;
 }
 
-/* The last save of a run; if it fails, the run has failed. */
 void save_last(Training *r)
 {
     save_run(r);

@@ -4,7 +4,7 @@
 
 #include "trainer/training.h"
 
-void report_save(Training *r);           /* of the save that has ended; a failed one does not end the run */
+void report_save(Training *r);           /* of the save that has ended; a failed one does not end the run: the next may succeed */
 void save_run(Training *r);              /* begins one, unless this step is saved; no step may be under way */
 void save_last(Training *r);             /* waits for it; ends the program (3) if it fails */
 void save_before_end(Training *r);       /* of a run that ends with a fault: tells whether the step is saved */
