@@ -5,7 +5,7 @@
 # five minutes each.  Some four hours on two cores.
 #
 #   tests/long.sh [-k PATTERN]      PATTERN chooses among: random_graphs random_scans emitted emitted_mutants emitted_random narrow, the other tests of generated C (panels, gradients, …: compiled as for users), kill power_cut source nvcc gpu_trainers machines static architectures
-#                                   resume stream kills stream_races stream_memory char out_of_memory memory package widths everywhere, and fuzz_NAME for each fuzz_NAME.c
+#                                   resume stream kinds kills stream_races stream_memory char out_of_memory memory package widths everywhere, and fuzz_NAME for each fuzz_NAME.c
 set -u
 cd "$(dirname "$0")/.."
 pattern=.
@@ -74,6 +74,7 @@ script resume models/resume "10 stops, by signal and by kill"
 script stream models/stream "20 kills of a run on documents"
 script stream_races data/stream_races "ThreadSanitizer over a larger corpus"
 script stream_memory data/stream_memory "5 GB through less than 64 MB"
+script kinds ranks/kinds "ranks: more kinds of data and optimizers, 3 and 4 of them"
 script kills ranks/kills "300 kills of ranks: wires, TCP, Open MPI, MPICH"
 script two_trainers ranks/two_trainers "two hosts: a cable cut in a step, a save, an evaluation"
 script memory trainer/memory "every allocation of a run"

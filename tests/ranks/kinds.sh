@@ -167,12 +167,14 @@ mixed='--steps 9 --set eval_every=3 --set mixup=0.4 --set cutmix=1'
 }
 
 # ---- a trainer of clang's: with as many threads as there are cores LLVM's OpenMP would bind those of each rank
-if echo 'int main(void) { return 0; }' | clang -fopenmp -x c - -o "$TMP/empty" >"$TMP/said" 2>&1; then
+if ! grep -q 'LATHE_SANITIZE:[A-Z]*=\(OFF\)\?$' "$BUILD/CMakeCache.txt"; then
+    echo 'without a trainer of clang: sanitizers are of one compiler'
+elif ! echo 'int main(void) { return 0; }' | clang -fopenmp -x c - -o "$TMP/empty" >"$TMP/said" 2>&1; then
+    echo 'without clang and its OpenMP, which are missing'
+else
     (CC=clang && export CC && built clang models/mlp.lua --set batch=6)
     data="--data $TMP/table.csv"
     (unset OMP_NUM_THREADS && run clang clang.2 --ranks 2 --steps 2)
-else
-    echo 'without clang and its OpenMP, which are missing'
 fi
 
 # ---- in the long form: pairs in epochs, Muon, Lion, 3 and 4 ranks
